@@ -1,6 +1,6 @@
 """Random questions about random arrays, asked of processes with other settings, which must all answer alike:
 
-    python3 tests/numpy/same.py [SECONDS | --questions N] [--seed S] [--only NUMBER] [--keep FOLDER] [--goes-on]
+    python3 tests/numpy/same.py [SECONDS | --questions N] [--seed S] [--small] [--only NUMBER] [--keep FOLDER] [--goes-on]
 
 or `make same SECONDS=...`. Question NUMBER of a seed is always the same one, about the same array.
 
@@ -281,12 +281,12 @@ def first_difference(a, b):
 class Case:
     """An array, its files and the questions about it, all of one number."""
 
-    def __init__(self, seed, number, has_threads_only=False):
+    def __init__(self, seed, number, shares):
         import same_data
         import same_questions
 
         self.rng = rng = np.random.default_rng([seed, number])
-        self.size = same_data.pick(rng, same_data.SHARES_OF_THREADS if has_threads_only else same_data.SHARES)
+        self.size = same_data.pick(rng, shares)
         dtype = same_data.random_dtype(rng, self.size)
         shape = same_data.random_lengths(rng, same_data.random_nelem(rng, self.size, dtype.itemsize))
         how, array = same_data.array_of(rng, dtype, shape)
@@ -321,8 +321,8 @@ class Case:
 
 
 class Run:
-    def __init__(self, seed, folder, goes_on=False):
-        self.seed, self.folder, self.goes_on = seed, folder, goes_on
+    def __init__(self, seed, folder, goes_on=False, is_small=False):
+        self.seed, self.folder, self.goes_on, self.is_small = seed, folder, goes_on, is_small
         self.nquestions = self.nerrors = self.nchecked = self.nrows = self.nanswers = 0
         self.differences = []
         worker = lambda *setting: Worker(folder, *setting)
@@ -349,6 +349,13 @@ class Run:
                 if worker.tune != tuning:
                     worker.stop()
                     worker.tune = tuning
+
+    def shares(self):
+        import same_data
+
+        if self.is_small:
+            return same_data.SHARES_OF_SMALL
+        return same_data.SHARES if self.small else same_data.SHARES_OF_THREADS
 
     def asked(self, case):
         """The workers that a case is asked of. Sizes at their least would take minutes over large arrays."""
@@ -382,7 +389,7 @@ class Run:
         for name in os.listdir("."):
             os.remove(name)
         self.tune(number)
-        case = Case(self.seed, number, not self.small)
+        case = Case(self.seed, number, self.shares())
         questions = case.questions[: last + 1] if last is not None else case.questions
         groups = self.asked(case)
         found = self.answers(case, questions, groups)
@@ -428,20 +435,20 @@ class Run:
             lines.append(f"  {worker.label if worker else 'NumPy'}: {shown(found)}")
             if worker and worker.tune:
                 lines.append(f"    NPYEXT_TUNE={worker.tune}")
-        lines += [f"  {first_difference(one[1], other[1])}", f"again: {'' if self.small else 'without the build of variable sizes, '}tests/numpy/same.py --seed {self.seed} --only {number}"]
+        lines += [f"  {first_difference(one[1], other[1])}", f"again: {'' if self.small else 'without the build of variable sizes, '}tests/numpy/same.py --seed {self.seed}{' --small' * self.is_small} --only {number}"]
         self.differences.append("\n".join(lines))
         if not self.goes_on:
             raise Difference(self.differences[-1])
         print(self.differences[-1], flush=True)
 
 
-def run(seconds=None, questions=None, seed=None, only=None, keep=None, goes_on=False):
+def run(seconds=None, questions=None, seed=None, only=None, keep=None, goes_on=False, is_small=False):
     """Returns a line about what was run; raises Difference."""
     seed = shell.random_seed() if seed is None else seed
     home, began = os.getcwd(), time.monotonic()
     folder = os.path.abspath(keep) if keep else tempfile.mkdtemp()
     os.makedirs(folder, exist_ok=True)
-    runs = Run(seed, folder, goes_on)
+    runs = Run(seed, folder, goes_on, is_small)
     try:
         if only is not None:
             runs.one(only // QUESTIONS_PER_CASE, only % QUESTIONS_PER_CASE)
@@ -469,6 +476,7 @@ def main():
     parser.add_argument("seconds", nargs="?", type=float, default=30)
     parser.add_argument("--questions", type=int)
     parser.add_argument("--seed", type=int)
+    parser.add_argument("--small", action="store_true", help="fewer large arrays, so that more is asked")
     parser.add_argument("--only", type=int)
     parser.add_argument("--keep", help="a folder for the files, which stay there")
     parser.add_argument("--goes-on", action="store_true")
@@ -477,7 +485,7 @@ def main():
     if options.work:
         return work()
     try:
-        print(run(options.seconds, options.questions, options.seed, options.only, options.keep, options.goes_on), flush=True)
+        print(run(options.seconds, options.questions, options.seed, options.only, options.keep, options.goes_on, options.small), flush=True)
     except Difference as difference:
         sys.exit(str(difference))
 

@@ -32,6 +32,8 @@ NBYTES = {SMALL: (1 << 8, 1 << 14), MIDDLE: (1 << 14, 1 << 20), BIG: (10 << 20, 
 SHARES = {SMALL: 0.86, MIDDLE: 0.07, BIG: 0.07}
 # Where only threads are compared, of which nothing smaller has any.
 SHARES_OF_THREADS = {SMALL: 0.3, MIDDLE: 0.1, BIG: 0.6}
+# Two million questions by hand.
+SHARES_OF_SMALL = {SMALL: 0.96, MIDDLE: 0.03, BIG: 0.01}
 # Items of one byte would be too many for what looks at each.
 MOST_NELEM = 8 << 20
 # More than this is not deflated: it would take longer than all questions about it.
@@ -331,7 +333,8 @@ def random_view(rng, source):
     array = None
     if whole is not None and len(source.arrays) == 1:
         try:
-            array = whole[index]
+            # With an ellipsis one item is an array of its dtype too, not a scalar in the machine's byte order.
+            array = whole[index if any(part is ... for part in index) else (*index, ...)]
         except IndexError:
             pass
     return View(field, text, whole, index, array)

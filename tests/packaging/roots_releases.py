@@ -98,7 +98,7 @@ def test_check(release, patience_for, capfd):
     root = root_of(release)
     if root is None:
         return
-    env = {"NPYEXT_WORKERS": os.environ.get("NPYEXT_WORKERS", "")}
+    env = {"NPYEXT_WORKERS": os.environ.get("NPYEXT_WORKERS", ""), "NPYEXT_SEED": str(shell.random_seed())}
     if checked() != RELEASES:
         ignored = " ".join(f"--ignore=tests/{path}" for path in ALIKE)
         env["PYTEST_ADDOPTS"] = ignored
