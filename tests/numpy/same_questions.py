@@ -106,7 +106,8 @@ def magnitudes(subject):
     for array in subject.source.arrays:
         for part in leaves(array):
             with np.errstate(all="ignore"):
-                numbers = np.abs(part if part.dtype.kind == "c" else part.astype("f8")).astype("f8")  # |-2**63| is no int64
+                plain = part.view(part.dtype.byteorder.replace("|", "=") + "i8") if part.dtype.kind in "mM" else part
+                numbers = np.abs(plain if plain.dtype.kind == "c" else plain.astype("f8")).astype("f8")  # |-2**63| is no int64
                 numbers = numbers[np.isfinite(numbers)]
                 total += float(numbers.sum())
             peak = max(peak, float(numbers.max(initial=0)))
@@ -115,11 +116,26 @@ def magnitudes(subject):
 
 def leaves(array):
     if array.dtype.names is None:
-        if array.dtype.kind in "fciu":
+        # Of dates all but those that texts tell, which furthest_day() takes.
+        if array.dtype.kind in "fcium" or array.dtype == np.dtype("M8"):
             yield array
     else:
         for name in array.dtype.names:
             yield from leaves(array[name])
+
+
+DAYS = {"Y": 366, "M": 31, "W": 7, "D": 1, "h": 1 / 24, "m": 1 / 1440, "s": 1 / 86400, "ms": 1e-3 / 86400, "us": 1e-6 / 86400, "ns": 1e-9 / 86400}
+
+
+def furthest_day(array):
+    """How many days from 1970 the dates of an array lie at most."""
+    if array.dtype.names is not None:
+        return max((furthest_day(array[name]) for name in array.dtype.names), default=0)
+    if array.dtype.kind != "M" or not array.size:
+        return 0
+    unit, count = np.datetime_data(array.dtype)
+    ticks = np.abs(array.view(array.dtype.byteorder.replace("|", "=") + "i8").astype("f8"))
+    return float(ticks.max()) * count * DAYS.get(unit, 0)
 
 
 def scales(subject, names):
@@ -131,8 +147,9 @@ def scales(subject, names):
         return {}
     total, peak = magnitudes(subject)
     with np.errstate(all="ignore"):
-        scale = {"sum": total, "mean": peak, "std": peak, "var": float(np.square(peak)), "m2": float(np.float64(peak) * total)}
-    return {i: scale[name] for i, name in enumerate(names) if name in rounded}
+        scale = {"sum": total, "mean": peak, "std": float(np.sqrt(np.square(peak))), "var": float(np.square(peak)), "m2": float(np.float64(peak) * total)}
+    loose = {i: scale[name] for i, name in enumerate(names) if name in rounded}
+    return loose | {"days": max(map(furthest_day, subject.source.arrays), default=0)}
 
 
 # --- questions about a whole part --------------------------------------------------------------------------
