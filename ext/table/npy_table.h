@@ -67,6 +67,9 @@ npyx_status npyext_layout_make_columns(npyext_layout *layout, npyx_error *error)
 npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtype, int ndim,
                                    const int64_t *shape, npyx_error *error);
 
+/* Whether the columns are the items of a row: those along the second axis of a single array of two. */
+bool npyext_layout_has_columns_of_items(const npyext_layout *layout);
+
 /* Writes arrays and columns down in the declaration; of no file, the columns alone. */
 npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error);
 

@@ -58,13 +58,17 @@ typedef enum layout_form {
     WHOLE          /* rows are values */
 } layout_form;
 
+bool npyext_layout_has_columns_of_items(const npyext_layout *layout) {
+    return !layout->is_side_by_side && layout->arrays[0].view.ndim == 2 && !layout->has_whole_rows;
+}
+
 static layout_form find_form(const npyext_layout *layout) {
     const npyx_view *view = &layout->arrays[0].view;
     if (layout->is_side_by_side)
         return ARRAYS;
     if (view->ndim == 1 && view->dtype->type == NPYX_STRUCT)
         return COLUMN_FIELDS;
-    return view->ndim == 2 && !layout->has_whole_rows ? COLUMN_ITEMS : WHOLE;
+    return npyext_layout_has_columns_of_items(layout) ? COLUMN_ITEMS : WHOLE;
 }
 
 static int64_t count_columns(const npyext_layout *layout, layout_form form) {

@@ -88,7 +88,7 @@ static npyx_status cursor_open_file(table_cursor *cursor, npyx_error *error) {
  * in long rows. */
 static void cursor_narrow(const table_cursor *cursor, npyx_view *view, table_stream *stream) {
     uint64_t used = cursor->plan.used;
-    if (cursor->layout.is_side_by_side || view->ndim != 2 || used == 0)
+    if (!npyext_layout_has_columns_of_items(&cursor->layout) || used == 0)
         return;
     /* the first and the last column in use; the last bit stands for all columns from 63 on */
     int64_t low = __builtin_ctzll(used), high = 63 - __builtin_clzll(used);

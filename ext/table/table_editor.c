@@ -69,7 +69,7 @@ static bool editor_is_solid(const npyx_view *view) {
 static editor_column editor_place(const npyext_layout *layout, int number, int64_t array_off) {
     const npyext_layout_column *column = &layout->columns[number];
     const npyx_view *view = &layout->arrays[column->array].view;
-    bool is_item_of_row = !layout->is_side_by_side && view->ndim == 2;
+    bool is_item_of_row = npyext_layout_has_columns_of_items(layout);
     bool is_apart = is_item_of_row && magnitude(view->strides[1]) > magnitude(view->strides[0]);
     editor_column placed = {.off = array_off + view->off,
                             .is_field = !layout->is_side_by_side && view->ndim == 1 &&

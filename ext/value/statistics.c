@@ -201,11 +201,10 @@ static npyx_status statistic_find_dtype(statistic_call *s) {
                            "items are structured; npy_stats has a row for each of their fields");
     if (type == NPYX_NTYPES || dtype->itemsize == 0)
         return npyx_refuse(&s->c->error, "there is no %s of %s items", s->word, npyx_dtype_shown(dtype).name);
-    s->dtype = *dtype;
+    /* A number has no unit, whatever it is a statistic of. */
+    const npyx_dtype number = {.type = type, .itemsize = npyx_types[type].itemsize};
+    s->dtype = type == dtype->type ? *dtype : number;
     s->dtype.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
-    s->dtype.type = type;
-    if (type != dtype->type)
-        s->dtype.itemsize = npyx_types[type].itemsize;
     return NPYX_OK;
 }
 

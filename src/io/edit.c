@@ -88,7 +88,9 @@ static npyx_status edit_move(npyx_edit *edit, npyx_edit_window *window, const np
         window->now = npyx_alloc(edit->sink->host, 2 * edit->max_nbytes);
     NPYX_TRY(npyx_check_memory(window->now, error));
     edit_choose_size(edit, window, off);
-    int64_t first_off = off / PAGE_NBYTES * PAGE_NBYTES;
+    /* From the page on, or from the part of it that a window holds: off has to be in the window. */
+    int64_t part_nbytes = edit->max_nbytes < PAGE_NBYTES ? (int64_t)edit->max_nbytes : PAGE_NBYTES;
+    int64_t first_off = off / part_nbytes * part_nbytes;
     first_off = first_off > line->off ? first_off : line->off;
     int64_t left_nbytes = line->end_off - first_off;
     size_t nbytes =

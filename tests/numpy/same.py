@@ -226,7 +226,10 @@ def numbers_in(value):
         made = made if isinstance(made, list) else [made]
         return [number for number in made if isinstance(number, (int, float))], [number for number in made if not isinstance(number, (int, float))]
     if isinstance(value, bytes):
-        array = np.load(io.BytesIO(value))
+        try:
+            array = np.load(io.BytesIO(value))
+        except ValueError:
+            return [], value  # no array that NumPy knows, as void items of some names
         if array.dtype.kind not in "fc":
             return [], value
         flat = array.astype("c16" if array.dtype.kind == "c" else "f8").ravel().view("f8")

@@ -292,6 +292,31 @@ def test_data_of_converted_rows_without_items_was_null(db, folder, astype):
     assert db.execute(rows, [str(folder / "empty.npy")] + [astype] * bool(astype)).fetchall() == [(b"", "[]")] * 2
 
 
+@pytest.mark.parametrize("descr", ["m8[W]", "M8[W]", ">m8[3s]", "M8[D]", "m8", ">i2", "f2", "c8"])
+def test_numbers_of_dates_along_an_axis_kept_the_unit(db, descr):
+    """The places of dates had the descr `<i8[W]`, and means of timedeltas `<f8[W]`, which nobody can read."""
+    array = np.arange(12).reshape(3, 4).astype(descr)
+    native = array.astype(array.dtype.newbyteorder("="))
+    for name in ("sum", "mean", "std", "min", "max", "argmin", "argmax", "median"):
+        try:
+            (got,) = row(db, f"SELECT npy_{name}(?, 0)", npy_bytes(array))
+        except sqlite3.OperationalError as error:
+            assert "there is no" in str(error)
+            continue
+        loaded = np.load(io.BytesIO(got))
+        if name.startswith("arg"):
+            assert loaded.dtype == np.dtype("i8") and loaded.tolist() == [0 if name == "argmin" else 2] * 4
+        elif native.dtype.kind == "M":
+            wanted = {"min": native[0], "max": native[2]}.get(name, native[1])
+            assert np.array_equal(loaded, wanted) and loaded.dtype == wanted.dtype
+        else:
+            # Numbers of units (reference/statistics.md).
+            plain = native.astype("f8") if native.dtype.kind == "m" and name in ("mean", "std", "median") else native
+            wanted = getattr(np, name)(plain, axis=0)
+            assert loaded.dtype.kind == wanted.dtype.kind and loaded.dtype in (wanted.dtype, "f8", "c16", "i8"), (name, loaded.dtype)
+            assert np.allclose(loaded.astype(loaded.dtype if loaded.dtype.kind in "cf" else "i8"), wanted.astype(loaded.dtype if loaded.dtype.kind in "cf" else "i8"), rtol=1e-3)
+
+
 # --- vectors -----------------------------------------------------------------------------------------------
 
 

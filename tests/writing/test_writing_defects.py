@@ -1,6 +1,7 @@
 """Defects of tables that write and of aggregates that were found once, and what lies near them, each named for what
 went wrong or might."""
 
+import json
 import os
 import re
 import sqlite3
@@ -394,6 +395,24 @@ def test_rows_of_the_file_that_is_replaced_or_added_to(connect, folder):
 
 
 # --- sizes and memory ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [3, 2050, 40000])
+def test_long_rows_that_were_added_came_back_mixed(connect, folder, length):
+    """The one column `row` was taken for the first item of each row, where leaving out the others seemed worth it."""
+    array = np.arange(7 * length, dtype="<i4").reshape(7, length)
+    db = connect()
+    make(db, mode="w+", dtype="<i4", shape=f"[-1, {length}]")
+    db.execute("BEGIN")
+    db.executemany("INSERT INTO out VALUES (?)", [(str(row.tolist()),) for row in array])
+    for _ in range(2):  # in the transaction, and after it
+        rows = [json.loads(row) for (row,) in db.execute("SELECT * FROM out ORDER BY rowid")]
+        assert np.array_equal(rows, array)
+        db.execute("COMMIT") if db.in_transaction else None
+    assert np.array_equal(np.load("out.npy"), array)
+    make(db, name="added", mode="a")
+    rows = [json.loads(row) for (row,) in db.execute("SELECT * FROM added")]
+    assert np.array_equal(rows, array)
 
 
 def test_rows_of_more_items_than_can_be_counted(connect, folder):
