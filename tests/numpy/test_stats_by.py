@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -18,7 +19,12 @@ def stats_by(db, source, by, slice="", axis="", columns=COLUMNS, **more):
     where = "".join(f" AND {name} = :{name}" for name in more)
     sql = f"SELECT {', '.join(columns)} FROM npy_stats(:source, '', :slice, :axis) WHERE by = :by{where}"
     parameters = dict(more, source=source, by=by, slice=slice, axis=axis)
-    return [dict(zip(columns, row)) for row in db.execute(sql, parameters)]
+    rows = [dict(zip(columns, row)) for row in db.execute(sql, parameters)]
+    # Results of several passes begin with the first label again (reference/statistics.md); a million results are one pass.
+    if os.environ.get("NPYEXT_FLAVOUR") == "small":
+        labels = [repr(row["label"]) for row in rows]
+        rows.sort(key=lambda row: labels.index(repr(row["label"])))
+    return rows
 
 
 # --- what NumPy says ---------------------------------------------------------------------------------------
