@@ -17,6 +17,7 @@ A difference is printed with how to have it again, and ends the run, unless it -
 
 import argparse
 import collections
+import contextlib
 import hashlib
 import io
 import itertools
@@ -48,6 +49,8 @@ CASES_PER_TUNING = 6
 PATIENCE = 20  # seconds, of a machine that has nothing else to do
 # Rows beyond these, and values longer than this, are compared by their digests.
 KEPT_ROWS, KEPT_NBYTES = 3000, 1 << 16
+# A file of a process's own, as questions name it.
+OWN = "@own.npy"
 # Rows beyond these are not fetched.
 FETCHED_ROWS = 100000
 
@@ -71,8 +74,10 @@ def kept(value):
 
 def answer(db, question):
     """("rows", those that are kept, how many there are, a digest) or ("error", its text)."""
-    setup, sql, parameters = question
+    setup, sql, parameters, after = question
     found, digest, count = [], hashlib.md5(), 0
+    own = f"own{os.getpid()}.npy"
+    setup, sql = [statement.replace(OWN, own) for statement in setup], sql.replace(OWN, own)
     try:
         for statement in setup:
             db.execute(statement)
@@ -84,7 +89,13 @@ def answer(db, question):
             else:
                 digest.update(repr(row).encode())
     except sqlite3.Error as error:
-        return ("error", str(error), found[:20])
+        return ("error", str(error).replace(own, OWN), found[:20])
+    finally:
+        for statement in after:
+            with contextlib.suppress(sqlite3.Error):
+                db.execute(statement)
+        if after and os.path.exists(own):
+            os.remove(own)
     return ("rows", found, count, digest.hexdigest())
 
 
@@ -103,6 +114,7 @@ def with_blobs(parameters, files):
 
 def connect():
     db = shell.connect()
+    db.isolation_level = None
     db.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
     return db
 
@@ -117,10 +129,10 @@ def work():
         except EOFError:
             return
         files, db = {}, None
-        for setup, sql, parameters in questions:
+        for setup, sql, parameters, after in questions:
             if db is None or is_fresh:
                 db = connect()
-            found = pickle.dumps(answer(db, (setup, sql, with_blobs(parameters, files))))
+            found = pickle.dumps(answer(db, (setup, sql, with_blobs(parameters, files), after)))
             if is_fresh:
                 db.close()
             outlet.write(struct.pack("<q", len(found)) + found)
@@ -154,7 +166,7 @@ class Worker:
     def send(self, is_fresh, questions):
         if self.process is None:
             self.start()
-        asked = [(question.setup, question.sql, {name: tuple(value) if isinstance(value, tuple) else value for name, value in question.parameters.items()}) for question in questions]
+        asked = [(question.setup, question.sql, {name: tuple(value) if isinstance(value, tuple) else value for name, value in question.parameters.items()}, question.after) for question in questions]
         try:
             self.process.stdin.write(pickle.dumps((is_fresh, asked)))
         except BrokenPipeError:

@@ -23,6 +23,7 @@ class Question(NamedTuple):
     loose: dict = {}
     check: Any = None  # of the rows: raises AssertionError where NumPy has another answer
     setup: tuple = ()
+    after: tuple = ()
 
 
 class Subject(NamedTuple):
@@ -372,6 +373,46 @@ def typed_table(rng, subject):
     return Question(f"SELECT {columns} FROM temp.t{where}{tail(rng, subject, 'rowid')}", {"x": x}, {}, None, setup)
 
 
+# A file of each process for itself, which same.py names and removes.
+OWN = "@own.npy"
+
+
+def written(rng, subject):
+    """A part written row by row through a table, or changed through one, with savepoints; and read while it is or after."""
+    array, source = subject.checked(), subject.source
+    if array is None or not isinstance(source.value, str) or source.how in ("pattern", "range") or subject.view.field or not array.ndim or array.size > 100000 or not array.size:
+        return typed_table(rng, subject)
+    place = f"{literal(source.value)}, {literal(source.member)}, {literal(subject.view.slice)}"
+    middle = int(rng.integers(len(array) + 1))
+    rows = f"SELECT value FROM npy_rows({place}) LIMIT %d OFFSET %d"
+    insert = f"INSERT INTO temp.out {rows % (len(array), middle)}"
+    steps = ["BEGIN", f"INSERT INTO temp.out {rows % (middle, 0)}"] if chance(rng, 0.8) or middle == 0 else [f"INSERT INTO temp.out {rows % (middle, 0)}", "BEGIN"]
+    steps += ["SAVEPOINT s", insert, "ROLLBACK TO s"] if chance(rng, 0.4) else []
+    steps += [insert] + (["COMMIT"] if chance(rng, 0.5) else [])
+    shape = json.dumps([-1, *array.shape[1:]])
+    setup = ["DROP TABLE IF EXISTS temp.out", f"CREATE VIRTUAL TABLE temp.out USING npy('{OWN}', mode='w+', dtype='{array.dtype.str}', shape='{shape}')", *steps]
+    wanted, table = array.copy(), "temp.out"
+    if steps[-1] == "COMMIT" and chance(rng, 0.6) and (array.ndim == 1 or array.ndim == 2 and array.shape[1] < 300):
+        column = "value" if array.ndim == 1 else f"c{array.shape[1] // 2}"
+        setup += ["DROP TABLE IF EXISTS temp.edited", f"CREATE VIRTUAL TABLE temp.edited USING npy('{OWN}', mode='r+')", "BEGIN", f"UPDATE temp.edited SET {column} = 1 WHERE rowid % 3 = 0"]
+        setup += ["SAVEPOINT s", f"UPDATE temp.edited SET {column} = 0 WHERE rowid % 2 = 0", "ROLLBACK TO s"] if chance(rng, 0.5) else []
+        setup += ["COMMIT"] if chance(rng, 0.5) else []
+        wanted.reshape(len(array), -1)[::3, array.shape[1] // 2 if array.ndim == 2 else 0] = 1
+        table = "temp.edited"
+    order = pick(rng, ["", " ORDER BY rowid", " ORDER BY rowid DESC"])
+
+    def check(found, count):
+        assert count == len(wanted), f"NumPy has {len(wanted)} rows"
+        for row in found:
+            items = parse_json(row[1]) if wanted.ndim > 1 and table == "temp.out" else list(row[1:])
+            want = json_of(wanted[row[0]]) if wanted.ndim > 1 else [scalar_value(wanted[row[0]])]
+            assert items == want or wanted.dtype.kind == "f" and parse_json(json.dumps(items)) == want, f"NumPy's row {row[0]} is {want!r}"[:300]
+
+    is_checked = array.size <= LONG_NELEM and not subject.is_wild and array.dtype.kind in "iu"
+    after = ("ROLLBACK", "DROP TABLE temp.edited", "DROP TABLE temp.out")
+    return Question(f"SELECT rowid, * FROM {table}{order}", {}, {}, check if is_checked else None, tuple(setup), after)
+
+
 # --- functions of an array ---------------------------------------------------------------------------------
 
 
@@ -490,7 +531,7 @@ def headers(rng, subject):
 
 
 KINDS = {
-    stats: 7, stats_by: 3, histogram: 3, quantile: 3, unique: 3, compare: 2, nearest: 3, elements: 4, rows: 4, joined: 1, typed_table: 2, get: 1.5,
+    stats: 7, stats_by: 3, histogram: 3, quantile: 3, unique: 3, compare: 2, nearest: 3, elements: 4, rows: 4, joined: 1, typed_table: 2, written: 2, get: 1.5,
     contents: 3, as_json: 1, reduced: 3, vectors: 3, pictures: 2, aggregated: 1, sketched: 0.7, headers: 0.7,
 }  # fmt: skip
 
