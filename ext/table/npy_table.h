@@ -79,9 +79,7 @@ npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error)
  * NPYX_DONE: the table is empty, and there is no file. */
 npyx_status npyext_layout_read_table(npyext_layout *layout, const npyext_table *table, npyx_error *error);
 
-/* For a layout that lists_arrays, whose archive is open: gives it the rows that there are. */
-npyx_status npyext_layout_list(npyext_layout *layout, npyx_error *error);
-/* A column of such a row: name, array. */
+/* A column of a row of a layout that lists_arrays: name, array. */
 void npyext_layout_list_column(const npyext_layout *layout, int64_t index, int number,
                                sqlite3_context *context, npyx_buffer *scratch);
 

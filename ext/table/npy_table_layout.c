@@ -297,10 +297,28 @@ static npyx_status layout_compare_columns(const npyext_layout *layout, npyx_erro
 
 /* ---- all of it ---- */
 
+/* The rows of a table whose rows are arrays: as many as there are entries. */
+static npyx_status layout_list(npyext_layout *layout, npyx_error *error) {
+    npyx_entry entry;
+    int64_t nentries = 0;
+    npyx_status status = NPYX_OK;
+    while (status == NPYX_OK) {
+        status = npyx_archive_entry(layout->archive, nentries, &entry, error);
+        nentries += status == NPYX_OK;
+        if (status == NPYX_OK)
+            status = npyx_poll(layout->arena.host, error);
+    }
+    if (status != NPYX_DONE)
+        return status;
+    NPYX_TRY(npyext_layout_set_view(layout, NULL, 1, &nentries, error));
+    layout->arrays[0].view.step[0] = 1;
+    return NPYX_OK;
+}
+
 /* A declaration of a table that makes its file knows of no arrays. */
 static npyx_status layout_read_archive(npyext_layout *layout, bool is_declared, npyx_error *error) {
     if (layout->lists_arrays)
-        return npyext_layout_list(layout, error);
+        return layout_list(layout, error);
     NPYX_TRY(layout_choose(layout, error));
     if (is_declared && layout->declaration->narrays > 0)
         NPYX_TRY(layout_compare_arrays(layout, error));

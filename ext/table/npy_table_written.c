@@ -52,23 +52,6 @@ npyx_status npyext_layout_read_table(npyext_layout *layout, const npyext_table *
 
 /* ---- arrays as rows ---- */
 
-npyx_status npyext_layout_list(npyext_layout *layout, npyx_error *error) {
-    npyx_entry entry;
-    int64_t nentries = 0;
-    npyx_status status = NPYX_OK;
-    while (status == NPYX_OK) {
-        status = npyx_archive_entry(layout->archive, nentries, &entry, error);
-        nentries += status == NPYX_OK;
-        if (status == NPYX_OK)
-            status = npyx_poll(layout->arena.host, error);
-    }
-    if (status != NPYX_DONE)
-        return status;
-    NPYX_TRY(npyext_layout_set_view(layout, NULL, 1, &nentries, error));
-    layout->arrays[0].view.step[0] = 1;
-    return NPYX_OK;
-}
-
 static npyx_status list_array(const npyext_layout *layout, int64_t index, npyx_buffer *out,
                               npyx_error *error) {
     npyx_array array;

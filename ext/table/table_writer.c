@@ -10,21 +10,6 @@ static npyx_format format_of_name(const char *path) {
     return is_archive ? named : NPYX_FORMAT_NPY;
 }
 
-npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
-                                        npyx_error *error) {
-    npyx_array_init(array, &writer->transaction.connection->host);
-    array->dtype = writer->dtype;
-    array->ndim = writer->ndim;
-    memcpy(array->shape, writer->shape, sizeof array->shape[0] * (size_t)writer->ndim);
-    array->shape[0] = nrows;
-    return npyx_array_measure(array, error);
-}
-
-bool npyext_table_writer_has_rows_of(const npyext_table_writer *writer, const npyx_array *array) {
-    return npyx_is_same(writer->shape + 1, sizeof writer->shape[0] * (size_t)(writer->ndim - 1),
-                        array->shape + 1, sizeof array->shape[0] * (size_t)(array->ndim - 1));
-}
-
 /* The bytes of a row, and whether they can be counted. */
 static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
     npyx_array row;
@@ -238,17 +223,8 @@ npyx_status npyext_table_writer_new(npyext_table *table, npyext_transaction **wr
     if (status == NPYX_OK)
         *writer = &made->transaction;
     else
-        npyext_table_writer_free(&made->transaction);
+        made->transaction.ops->free(&made->transaction);
     return status;
-}
-
-void npyext_table_writer_free(npyext_transaction *transaction) {
-    npyext_table_writer *writer = (npyext_table_writer *)transaction;
-    npyx_host *host = &transaction->connection->host;
-    npyext_transaction_clear(transaction);
-    npyext_layout_clear(&writer->layout);
-    npyx_arena_clear(&writer->arena);
-    npyx_free(host, writer);
 }
 
 void npyext_table_writer_shape_layout(const npyext_table_writer *writer, npyext_layout *layout) {

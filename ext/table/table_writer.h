@@ -55,11 +55,10 @@ void npyext_table_writer_shape_layout(const npyext_table_writer *writer, npyext_
 
 extern const npyext_transaction_ops npyext_table_writer_ops;
 
-/* Its insert and free. */
+/* Its insert. */
 npyx_status npyext_table_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
                                        npyx_error *error);
 int64_t npyext_table_writer_next(const npyext_transaction *transaction);
-void npyext_table_writer_free(npyext_transaction *transaction);
 
 /* Numbers of the usual types in the host's byte order, without the way around: most of what is ever written.
  * False for all that needs a closer look. */

@@ -241,6 +241,15 @@ static npyx_status file_read(npyext_transaction *transaction, npyx_source **sour
     return status;
 }
 
+static void file_free(npyext_transaction *transaction) {
+    npyext_table_writer *writer = (npyext_table_writer *)transaction;
+    npyx_host *host = &transaction->connection->host;
+    npyext_transaction_clear(transaction);
+    npyext_layout_clear(&writer->layout);
+    npyx_arena_clear(&writer->arena);
+    npyx_free(host, writer);
+}
+
 const npyext_transaction_ops npyext_table_writer_ops = {.open = file_open,
                                                         .mark = file_mark,
                                                         .cut_back = file_cut_back,
@@ -250,4 +259,4 @@ const npyext_transaction_ops npyext_table_writer_ops = {.open = file_open,
                                                         .close = file_close,
                                                         .insert = npyext_table_writer_insert,
                                                         .read = file_read,
-                                                        .free = npyext_table_writer_free};
+                                                        .free = file_free};

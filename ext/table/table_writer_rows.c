@@ -3,6 +3,25 @@
 
 #include "table_writer.h"
 
+/* ---- their shape ---- */
+
+npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
+                                        npyx_error *error) {
+    npyx_array_init(array, &writer->transaction.connection->host);
+    array->dtype = writer->dtype;
+    array->ndim = writer->ndim;
+    memcpy(array->shape, writer->shape, sizeof array->shape[0] * (size_t)writer->ndim);
+    array->shape[0] = nrows;
+    return npyx_array_measure(array, error);
+}
+
+bool npyext_table_writer_has_rows_of(const npyext_table_writer *writer, const npyx_array *array) {
+    return npyx_is_same(writer->shape + 1, sizeof writer->shape[0] * (size_t)(writer->ndim - 1),
+                        array->shape + 1, sizeof array->shape[0] * (size_t)(array->ndim - 1));
+}
+
+/* ---- their values ---- */
+
 /* A row of one value: raw items, JSON or an array. */
 static npyx_status append_whole_row(npyext_table_writer *writer, sqlite3_value *value, npyx_error *error) {
     static const npyext_caller caller = {"row", "row"};

@@ -2,6 +2,12 @@
 
 #include "wds_table.h"
 
+npyx_status npyext_wds_resolve(const npyext_wds_table *table, npyext_files *files, npyx_error *error) {
+    const char *path = table->base.declaration.arguments[NPYEXT_TABLE_PATH];
+    const npyext_argument source = {.type = SQLITE_TEXT, .bytes = path, .nbytes = strlen(path)};
+    return npyext_files_resolve(table->base.connection, &source, files, error);
+}
+
 static void wds_shard_free(npyext_wds_table *table, npyext_wds_shard *shard) {
     table->shards_nbytes -= shard->nbytes;
     npyx_samples_clear(&shard->samples);

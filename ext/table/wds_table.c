@@ -65,12 +65,6 @@ static int wds_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
 
 /* ---- columns ---- */
 
-npyx_status npyext_wds_resolve(const npyext_wds_table *table, npyext_files *files, npyx_error *error) {
-    const char *path = table->base.declaration.arguments[NPYEXT_TABLE_PATH];
-    const npyext_argument source = {.type = SQLITE_TEXT, .bytes = path, .nbytes = strlen(path)};
-    return npyext_files_resolve(table->base.connection, &source, files, error);
-}
-
 static bool wds_is_first_column(const char *name) {
     return sqlite3_stricmp(name, "__key__") == 0 || sqlite3_stricmp(name, "__url__") == 0;
 }

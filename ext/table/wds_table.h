@@ -61,6 +61,9 @@ npyx_status npyext_wds_shard_acquire(npyext_wds_table *table, const char *path, 
 /* One user less. Takes NULL. */
 void npyext_wds_shard_release(npyext_wds_table *table, npyext_wds_shard *shard);
 
+/* The files of its path. files is zero but for paths.arena.host; clear it on failure too. */
+npyx_status npyext_wds_resolve(const npyext_wds_table *table, npyext_files *files, npyx_error *error);
+
 /* Whether directories take more than is kept of them. */
 bool npyext_wds_is_full(const npyext_wds_table *table);
 
@@ -68,9 +71,6 @@ bool npyext_wds_is_full(const npyext_wds_table *table);
 void npyext_wds_shards_clear(npyext_wds_table *table);
 
 /* ---- the table ---- */
-
-/* The files of its path. files is zero but for paths.arena.host; clear it on failure too. */
-npyx_status npyext_wds_resolve(const npyext_wds_table *table, npyext_files *files, npyx_error *error);
 
 /* The columns of a plan's terms behind the rowid's. */
 enum { NPYEXT_WDS_KEY_TERM = NPYEXT_TABLE_ROWID + 1, NPYEXT_WDS_URL_TERM };

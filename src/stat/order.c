@@ -195,21 +195,6 @@ static npyx_status order_go(const npyx_order *order, const order_pass *pass, ord
 
 /* ---- the first pass ---- */
 
-npyx_status npyx_order_make_room(npyx_order *order, uint64_t **room, int64_t *nkeys, int64_t n,
-                                 npyx_error *error) {
-    if (*nkeys >= n && *room != NULL)
-        return NPYX_OK;
-    npyx_free(order->host, *room);
-    *room = npyx_alloc_array(order->host, n > 0 ? n : 1, sizeof **room);
-    *nkeys = n;
-    return npyx_check_memory(*room, error);
-}
-
-npyx_status npyx_order_sort(npyx_order *order, uint64_t *list, int64_t n, npyx_error *error) {
-    NPYX_TRY(npyx_order_make_room(order, &order->room, &order->room_nkeys, n, error));
-    return npyx_order_keys_sort(order->host, list, n, order->keys.nbits, order->room, error);
-}
-
 static void order_begin_anew(npyx_order *order, const npyx_order_keys *keys) {
     order->keys = *keys;
     order->n = 0;

@@ -19,6 +19,25 @@ enum {
     BRACKETS_NLANES = 4, /* an addition waits for the last one to the same place */
 };
 
+/* ---- lists of keys ---- */
+
+npyx_status npyx_order_make_room(npyx_order *order, uint64_t **room, int64_t *nkeys, int64_t n,
+                                 npyx_error *error) {
+    if (*nkeys >= n && *room != NULL)
+        return NPYX_OK;
+    npyx_free(order->host, *room);
+    *room = npyx_alloc_array(order->host, n > 0 ? n : 1, sizeof **room);
+    *nkeys = n;
+    return npyx_check_memory(*room, error);
+}
+
+npyx_status npyx_order_sort(npyx_order *order, uint64_t *list, int64_t n, npyx_error *error) {
+    NPYX_TRY(npyx_order_make_room(order, &order->room, &order->room_nkeys, n, error));
+    return npyx_order_keys_sort(order->host, list, n, order->keys.nbits, order->room, error);
+}
+
+/* ---- brackets ---- */
+
 typedef struct brackets_pass {
     const npyx_order *order;
     int itemsize; /* of items whose leading bits the marks are by; 0: they are by those of keys */
