@@ -47,12 +47,11 @@ typedef struct npyx_target_file {
     pid_t process; /* the opener's: a forked copy leaves the file to that one */
     int folder;
     int descriptor;
-    int replaced;     /* what it replaces: copied, locked, or looked at; -1: nothing */
-    char *path;       /* of the folder, followed after its NUL by the name */
-    const char *name; /* in the folder */
-    char
-        beside[NPYX_TARGET_NAME_NBYTES]; /* its own name, or once published the replaced one's; '' for none */
-    int lock;                            /* descriptor of the lock's file; -1: not held */
+    int replaced;                         /* what it replaces: copied, locked, or looked at; -1: nothing */
+    char *path;                           /* of the folder, followed after its NUL by the name */
+    const char *name;                     /* in the folder */
+    char beside[NPYX_TARGET_NAME_NBYTES]; /* its own, or once published the replaced one's; '' for none */
+    int lock;                             /* descriptor of the lock's file; -1: not held */
     npyx_target_state state;
     bool is_resting;       /* nothing is open; the file called beside is known by: */
     npyx_file_info rested; /* its size excludes what follows the sink's end */
