@@ -12,10 +12,10 @@ enum { NPYX_MAX_NDIM = 64 };
 
 typedef struct npyx_array {
     npyx_arena arena; /* holds dtype and descr */
-    bool is_array;    /* an entry of an archive begins as an array, whether or not its header is sound */
-    bool is_held;     /* of objects, which lie in memory: its items are nodes (format/objects.h) */
-    bool is_foreign;  /* of a dtype that is known by its name alone, which is descr: nothing is read of it */
-    bool is_known;    /* the header was sound, whatever became of the data behind it: all below is set */
+    bool is_array;    /* an entry of an archive starts like an array, whether or not its header is sound */
+    bool is_held;     /* of objects held in memory: its items are nodes (format/objects.h) */
+    bool is_foreign;  /* of a dtype known only by its name, descr: none of it is read */
+    bool is_known;    /* the header was sound, whatever happened to the data after it: all below is set */
     const npyx_dtype *dtype;
     const char *descr; /* the header's own spelling; a string without its quotes */
     size_t descr_nbytes;
@@ -25,26 +25,26 @@ typedef struct npyx_array {
     int64_t nbytes; /* nelem times the item size */
     int version_major, version_minor;
     int64_t data_off; /* of the first item, from the start of the file or member that holds the array */
-    int64_t shape[NPYX_MAX_NDIM]; /* the last: npyx_array_init clears what is before it */
+    int64_t shape[NPYX_MAX_NDIM]; /* last: npyx_array_init clears everything before it */
 } npyx_array;
 
-/* Makes *array describe nothing, ready for a header or for npyx_array_clear. */
+/* Makes *array describe nothing, ready for a header or npyx_array_clear. */
 void npyx_array_init(npyx_array *array, npyx_host *host);
 void npyx_array_clear(npyx_array *array);
 
-/* Sets nelem, nbytes and is_known from shape and dtype. NPYX_CORRUPT when a product passes 2^63 - 1,
- * dimensions of 0 left out of it, as NumPy has it. */
+/* Sets nelem, nbytes and is_known from shape and dtype. NPYX_CORRUPT when a product, dimensions of 0 left out
+ * as in NumPy, exceeds 2^63 - 1. */
 npyx_status npyx_array_measure(npyx_array *array, npyx_error *error);
 
-/* NPYX_CORRUPT unless present_nbytes, the length of what holds the array, reaches to its last item. An array
- * of objects is one pickle, whose length no header tells: it passes. */
+/* NPYX_CORRUPT unless present_nbytes, the length of what holds the array, reaches its last item. An array of
+ * objects is one pickle, whose length is in no header: it passes. */
 npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nbytes, npyx_error *error);
 
-/* NPYX_UNSUPPORTED for arrays of objects, held or not, and of foreign dtypes: for who needs more than values
- * of them. */
+/* NPYX_UNSUPPORTED for arrays of objects, held or not, and of foreign dtypes: for callers that need more than
+ * their values. */
 npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error);
 
-/* NPYX_UNSUPPORTED for arrays of objects: for who writes items of one that is there. */
+/* NPYX_UNSUPPORTED for arrays of objects: for callers that write items of an existing array. */
 npyx_status npyx_array_check_written(const npyx_array *array, npyx_error *error);
 
 #endif

@@ -16,7 +16,7 @@ const npyx_type_info npyx_types[NPYX_NTYPES] = {
     [NPYX_F12] = {"float", 'f', 12, 12, true, NULL, "float96"},
     [NPYX_F16] = {"float", 'f', 16, 16, true, NULL, "g longdouble longfloat float128"},
     [NPYX_F2] = {"float", 'f', 2, 2, true, NULL, "e half float16"},
-    /* ml_dtypes saves the next ones under codes that say nothing of what they are */
+    /* ml_dtypes saves the following under codes that do not identify them */
     [NPYX_BFLOAT16] = {"bfloat16", 'V', 2, 2, false, "V2", ""},
     [NPYX_E4M3FN] = {"float8_e4m3fn", 'V', 1, 1, false, "V1", ""},
     [NPYX_E5M2] = {"float8_e5m2", 'f', 1, 1, false, "f1", ""},
@@ -117,7 +117,7 @@ bool npyx_dtype_is_spelled_by(const npyx_dtype *dtype, const npyx_dtype *found) 
 
 static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {
     const npyx_type_info *info = &npyx_types[dtype->type];
-    /* ml_dtypes has an order for one byte, too */
+    /* ml_dtypes gives even one byte an order */
     bool is_float8 = dtype->type >= NPYX_E4M3FN && dtype->type <= NPYX_LAST_REAL;
     npyx_buffer_append_char(buffer, is_float8 ? '<' : npyx_dtype_byteorder(dtype));
     if (info->descr_code != NULL) {
@@ -129,8 +129,8 @@ static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {
     }
 }
 
-/* The dtype of a field with its subarrays: the outermost one's shape stands beside the dtype, and each one
- * below it in a pair with what it is of, as in `('<f8', (5,)), (2,)`. */
+/* The dtype of a field with its subarrays: the outermost shape is beside the dtype, and each nested one in a
+ * pair with its base, as in `('<f8', (5,)), (2,)`. */
 static void append_format(const npyx_field *field, npyx_buffer *buffer) {
     const char *quote = field->dtype->type == NPYX_STRUCT ? "" : "'";
     for (int level = 1; level < field->nlevels; level++)
@@ -180,14 +180,14 @@ void npyx_dtype_append_descr(const npyx_dtype *dtype, npyx_buffer *buffer) {
     npyx_buffer_append_char(buffer, ']');
 }
 
-/* A copy of what may be nothing; *has_room becomes false when memory is out. */
+/* Copies bytes, which may be NULL; *has_room becomes false when out of memory. */
 static const void *dtype_copy_bytes(npyx_arena *arena, const void *bytes, size_t nbytes, bool *has_room) {
     const char *copy = bytes == NULL ? NULL : npyx_arena_copy(arena, bytes, nbytes);
     *has_room = *has_room && (bytes == NULL || copy != NULL);
     return copy;
 }
 
-/* What a field points to, copied; false when memory is out. */
+/* Copies what a field points to; false when out of memory. */
 static bool copy_field(npyx_arena *arena, npyx_field *field) {
     bool has_room = true;
     field->name = dtype_copy_bytes(arena, field->name, field->name_nbytes, &has_room);

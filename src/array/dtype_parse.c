@@ -1,3 +1,4 @@
+/* A dtype from a literal: a code such as `<f8`, or a list of fields, which may nest. */
 #include <stdio.h>
 
 #include "dtype.h"
@@ -8,7 +9,7 @@ typedef struct context {
     npyx_error *error;
 } context;
 
-/* Digits only, leading zeros allowed; false when there are none, others, or the number passes 2^31 - 1. */
+/* Digits only, leading zeros allowed; false for no digits, for anything else, and above 2^31 - 1. */
 static bool parse_size(const char *text, size_t nbytes, int64_t *size) {
     uint64_t number;
     size_t ndigits = npyx_span_digits((npyx_span){text, nbytes}, &number);
@@ -16,15 +17,15 @@ static bool parse_size(const char *text, size_t nbytes, int64_t *size) {
     return ndigits > 0 && ndigits == nbytes && number <= NPYX_MAX_ITEMSIZE;
 }
 
-/* The type of a kind character with a size: `f8`, `S5`, `M8`. False when there is none. */
+/* The type for a kind character with a size: `f8`, `S5`, `M8`. False when there is none. */
 static bool find_sized(char kind, int64_t size, npyx_dtype *dtype) {
-    if (kind == 'a') /* what Numeric called S */
+    if (kind == 'a') /* Numeric's name for S */
         kind = 'S';
     if (kind == 'O') { /* the size of a pointer on the machine that saved it */
         dtype->type = NPYX_OBJECT;
         return size == 4 || size == 8;
     }
-    if (kind == 'f' && size == 1) { /* ml_dtypes spells float8_e5m2 so, which no NumPy type is */
+    if (kind == 'f' && size == 1) { /* ml_dtypes' spelling of float8_e5m2, which is no NumPy type */
         dtype->type = NPYX_E5M2;
         return true;
     }
@@ -45,7 +46,7 @@ static bool find_sized(char kind, int64_t size, npyx_dtype *dtype) {
 
 static bool find_named(const char *text, size_t nbytes, npyx_dtype *dtype) {
     const npyx_span name = {text, nbytes};
-    if (npyx_span_is(name, "c")) { /* S1 by a name of its own */
+    if (npyx_span_is(name, "c")) { /* S1 under a name of its own */
         *dtype = (npyx_dtype){.type = NPYX_BYTES, .itemsize = 1, .multiple = 1};
         return true;
     }
@@ -65,7 +66,7 @@ static npyx_status dtype_from_code(const context *c, const npyx_literal *code, n
     bool has_nul = memchr(text, '\0', nbytes) != NULL;
     *dtype = (npyx_dtype){.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .multiple = 1};
     if (nbytes > 0 && !has_nul && strchr("<>=|", text[0]) != NULL) {
-        /* = and | mean the host's own order, as no order at all does */
+        /* = and | mean the host's own order, like no order at all */
         dtype->is_big_endian = text[0] == '>' || (text[0] != '<' && NPYX_HOST_IS_BIG_ENDIAN);
         text++;
         nbytes--;
@@ -94,14 +95,14 @@ static npyx_status dtype_from_code(const context *c, const npyx_literal *code, n
     const npyx_type_info *info = &npyx_types[dtype->type];
     if (info->itemsize != 0)
         dtype->itemsize = info->itemsize;
-    /* bfloat16 is what the V2 of a file are taken for, on any host: no order means little-endian */
+    /* the V2 of a file are read as bfloat16, on any host: no order means little-endian */
     if (info->swap_nbytes == 1 || (dtype->type == NPYX_BFLOAT16 && text == code->text))
         dtype->is_big_endian = false;
     dtype->has_objects = dtype->type == NPYX_OBJECT;
     return NPYX_OK;
 }
 
-/* Formats hold fields, which have formats. */
+/* Formats contain fields, which have formats. */
 static npyx_status parse_format(const context *c, const npyx_literal *literal, npyx_field *shaped);
 
 static npyx_status fail_literal(const context *c, const npyx_literal *literal, const char *what) {
@@ -109,7 +110,7 @@ static npyx_status fail_literal(const context *c, const npyx_literal *literal, c
                      npyx_literal_kind_name(literal->kind));
 }
 
-/* Remembers that the outermost ndim axes are a subarray of what was there before. */
+/* Notes that the outermost ndim axes are a subarray of what was there before. */
 static npyx_status add_level(const context *c, int ndim, npyx_field *shaped) {
     if (ndim == 0) /* (type, ()) is the type itself */
         return NPYX_OK;
@@ -127,7 +128,7 @@ static bool is_sequence(const npyx_literal *literal) {
     return literal->kind == NPYX_LITERAL_TUPLE || literal->kind == NPYX_LITERAL_LIST;
 }
 
-/* Puts the dimensions of a subarray before those that its base has already. */
+/* Puts the dimensions of a subarray before those that its base already has. */
 static npyx_status add_shape(const context *c, const npyx_literal *shape, npyx_field *shaped) {
     bool is_int = shape->kind == NPYX_LITERAL_INT;
     if (!is_int && !is_sequence(shape))
@@ -163,7 +164,7 @@ static npyx_status add_shape(const context *c, const npyx_literal *shape, npyx_f
     return add_level(c, at, shaped);
 }
 
-/* NumPy takes whatever can be a key of a dict. An int stands for its digits. */
+/* NumPy accepts anything that can be a dict key. An int stands for its digits. */
 static npyx_status parse_title(const context *c, const npyx_literal *title, npyx_field *field) {
     if (title->kind == NPYX_LITERAL_INT) {
         char digits[24];
@@ -202,13 +203,13 @@ static npyx_status parse_field(const context *c, const npyx_literal *literal, np
     NPYX_TRY(parse_format(c, format, field));
     if (format->next != NULL)
         NPYX_TRY(add_shape(c, format->next, field));
-    /* numpy.lib.format.descr_to_dtype: what has the type void and no name is padding, subarrays included */
+    /* numpy.lib.format.descr_to_dtype: a nameless void is padding, and so is any nameless subarray */
     field->is_padding = field->name_nbytes == 0 && field->title == NULL &&
                         (field->dtype->type == NPYX_VOID || field->ndim > 0);
     return NPYX_OK;
 }
 
-/* Of two names or titles. */
+/* The order of two names or titles. */
 static int compare_labels(const void *a, const void *b, const void *ctx) {
     const npyx_span *left = a, *right = b;
     (void)ctx;
@@ -216,7 +217,7 @@ static int compare_labels(const void *a, const void *b, const void *ctx) {
     return order != 0 ? order : (left->nbytes > right->nbytes) - (left->nbytes < right->nbytes);
 }
 
-/* NumPy keeps names and titles in one dictionary: none may stand twice. Sorted and not hashed, so that no
+/* NumPy keeps names and titles in one dictionary: none may occur twice. Sorted rather than hashed, so that no
  * choice of names makes it slow. */
 static npyx_status check_names(const context *c, const npyx_dtype *dtype, const npyx_literal *literal) {
     npyx_span *labels = npyx_alloc_array(c->arena->host, dtype->nfields * 2, sizeof *labels);
@@ -259,7 +260,7 @@ static npyx_status parse_struct(const context *c, const npyx_literal *literal, n
     return check_names(c, dtype, literal);
 }
 
-/* Gives a field its dtype and its subarray's shape. */
+/* Sets a field's dtype and its subarray's shape. */
 static npyx_status parse_format(const context *c, const npyx_literal *literal, npyx_field *shaped) {
     if (literal->kind == NPYX_LITERAL_TUPLE) {
         if (literal->nitems != 2)

@@ -1,25 +1,25 @@
 /*
- * An expectation is a dtype, a shape in brackets behind it, or either alone:
+ * An expectation is a dtype, a shape in brackets, or a dtype followed by a shape:
  *
  *     float32[*, 128]       [('x', '<f4')][>=1000]       datetime64[ns][3]       [..., 3]
  *     dtype  shape          dtype         shape          dtype         shape     shape
  *
- * The dtype is read as any other, and compared side by side with its literal, which alone tells what was left
- * open.
+ * The dtype is read like any other, and compared side by side with its literal, since only that shows what
+ * was left open.
  */
 #include "view.h"
 
 #include "text/span.h"
 
-/* The longest piece of a text or of a dtype that a message repeats. */
+/* The longest piece of a text or dtype that a message quotes. */
 enum { EXPECT_SHOWN_NBYTES = 150 };
 
-/* The lengths that are expected, from low to before end. */
+/* The accepted lengths, from low to below end. */
 typedef struct dimension {
     uint64_t low, end;
 } dimension;
 
-/* The text, read. */
+/* The text, parsed. */
 typedef struct expectation {
     npyx_arena *arena;
     const char *text; /* all of it; offsets in errors count from here */
@@ -28,7 +28,7 @@ typedef struct expectation {
     const npyx_literal *literal; /* how dtype is spelled */
     bool has_shape;
     int ndim;
-    int rest; /* how many dimensions stand before `...`; -1 without one */
+    int rest; /* the number of dimensions before `...`; -1 without one */
     dimension dims[NPYX_MAX_NDIM];
 } expectation;
 
@@ -41,7 +41,7 @@ static bool is_quote(int c) {
     return c == '\'' || c == '"';
 }
 
-/* Whether a text begins with a literal, as a structured dtype in brackets is. A bracket around anything but
+/* Whether a text begins with a literal, such as a structured dtype in brackets. A bracket around anything but
  * strings and further brackets is a shape. */
 static bool is_literal(npyx_span s) {
     int c = npyx_span_peek(s, 0);
@@ -51,7 +51,7 @@ static bool is_literal(npyx_span s) {
     return is_quote(c) || c == '(' || c == '[';
 }
 
-/* The length of the literal that a text begins with; all of the text when it does not end. */
+/* The length of the literal at the start of a text; all of the text when it does not end. */
 static size_t literal_nbytes(npyx_span s) {
     size_t depth = 0;
     char quote = '\0';
@@ -73,14 +73,14 @@ static size_t literal_nbytes(npyx_span s) {
     return s.nbytes;
 }
 
-/* Whether a bare spelling, up to its bracket, is of a date, which can have a unit in that bracket. */
+/* Whether a bare spelling, up to its bracket, is a date's, which can have a unit in that bracket. */
 static bool is_date(npyx_span name) {
     if (name.nbytes > 0 && strchr("<>=|", name.text[0]) != NULL)
         name = npyx_span_behind(name, 1);
     return npyx_span_is_among(name, "M8 m8 M m datetime64 timedelta64");
 }
 
-/* The length of the dtype that a text begins with, 0 when it is a shape alone. */
+/* The length of the dtype at the start of a text, 0 when there is only a shape. */
 static size_t dtype_nbytes(npyx_span s) {
     if (is_literal(s))
         return literal_nbytes(s);
@@ -90,8 +90,7 @@ static size_t dtype_nbytes(npyx_span s) {
     size_t nbytes = (size_t)(opening - s.text);
     if (!is_date((npyx_span){s.text, nbytes}))
         return nbytes;
-    bool has_letter =
-        false; /* as every unit has and no dimension: M8[ns] is a dtype, M8[3] one with a shape */
+    bool has_letter = false; /* units have one, dimensions do not: M8[ns] is a dtype, M8[3] has a shape */
     for (size_t i = nbytes + 1; i < s.nbytes; i++) {
         unsigned char c = (unsigned char)s.text[i];
         if (c == ']')
@@ -125,11 +124,11 @@ static npyx_status parse_dimension(expectation *e, npyx_span s) {
         return NPYX_OK;
     size_t i = 0;
     while (!npyx_span_begins(s, signs[i].sign))
-        i++; /* the last is empty and always there */
+        i++; /* the last one is empty and always matches */
     uint64_t number;
     npyx_span digits = npyx_span_trim(npyx_span_behind(s, strlen(signs[i].sign)));
     size_t ndigits = npyx_span_digits(digits, &number);
-    number = number > INT64_MAX ? (uint64_t)INT64_MAX + 1 : number; /* greater than every dimension */
+    number = number > INT64_MAX ? (uint64_t)INT64_MAX + 1 : number; /* greater than any dimension */
     if (signs[i].has_low)
         made->low = number + signs[i].low_is_more;
     if (signs[i].has_end)
@@ -199,8 +198,8 @@ static bool matches_code(const npyx_literal *code, const npyx_dtype *wanted, con
     }
 }
 
-/* Whether an item is what a literal, already read as wanted, asks for; the two are gone through side by side,
- * because only the literal tells what was left open. As deep as literals nest, which is bounded. */
+/* Whether an item is what a literal, already read as wanted, asks for. Both are walked side by side, because
+ * only the literal shows what was left open. As deep as literals nest, which is bounded. */
 static bool matches(const npyx_literal *literal, const npyx_dtype *wanted, const npyx_dtype *found) {
     while (literal->kind == NPYX_LITERAL_TUPLE) /* a type with its subarray's shape */
         literal = literal->first;
@@ -235,7 +234,7 @@ static npyx_status fail_mismatch(const expectation *e, npyx_span wanted, const n
                                  const int64_t *shape) {
     char text[2 * EXPECT_SHOWN_NBYTES];
     npyx_buffer found = {.host = e->arena->host}, lengths = npyx_buffer_over(text, sizeof text);
-    /* a name says neither byte order nor fields: where those count, the code is shown */
+    /* a name shows neither byte order nor fields: where those count, the code is shown */
     bool has_fields = dtype->type == NPYX_STRUCT || (e->dtype != NULL && e->dtype->type == NPYX_STRUCT);
     if (has_fields || (e->dtype != NULL && e->literal->kind == NPYX_LITERAL_TEXT && gives_order(e->literal)))
         npyx_dtype_append_descr(dtype, &found);

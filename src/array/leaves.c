@@ -1,6 +1,6 @@
 #include "leaves.h"
 
-/* What is listed so far. */
+/* The leaves listed so far. */
 typedef struct leaf_list {
     npyx_arena *arena;
     npyx_leaf *leaves;
@@ -22,8 +22,8 @@ static int count_leaves(const npyx_dtype *dtype) {
     return nleaves;
 }
 
-/* Finds the leaves below the view's dtype. path holds the name so far. Recurses once a level of nesting; the
- * view is as it was in the end. (It is large, and a copy for every level would lie on the stack.) */
+/* Finds the leaves of the view's dtype. path holds the name so far. Recurses once per level of nesting, and
+ * leaves the view unchanged in the end. (It is large, and a copy per level would be on the stack.) */
 static npyx_status find_leaves(leaf_list *list, npyx_view *view, npyx_buffer *path, npyx_error *error) {
     const npyx_dtype *dtype = view->dtype;
     const int ndim = view->ndim, file_ndim = view->file_ndim;
@@ -42,7 +42,7 @@ static npyx_status find_leaves(leaf_list *list, npyx_view *view, npyx_buffer *pa
         npyx_buffer_append(path, field->name, field->name_nbytes);
         NPYX_TRY(find_leaves(list, view, path, error));
         view->dtype = dtype;
-        view->ndim = ndim; /* axes are added behind those that there are */
+        view->ndim = ndim; /* axes are added after the existing ones */
         view->file_ndim = file_ndim;
         view->off = off;
     }

@@ -1,3 +1,4 @@
+/* Lists of integers and axes, and other shapes of the same items. */
 #include "view.h"
 
 npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *text, size_t nbytes,
@@ -88,7 +89,7 @@ npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_err
         else if (!npyx_multiply_i64(product, shape[axis], &product))
             is_endless = true;
     }
-    /* NumPy has no endless shape, whatever dimensions of 0 it has */
+    /* NumPy refuses a product that overflows even beside dimensions of 0 */
     product = is_endless ? -1 : is_empty ? 0 : product;
     bool fits = open >= 0 ? product > 0 && nelem % product == 0 : product == nelem;
     if (!fits)
@@ -104,8 +105,8 @@ void npyx_view_permute(npyx_view *view, const int *axes) {
         npyx_view_copy_axis(view, axis, &before, axes != NULL ? axes[axis] : before.ndim - 1 - axis);
 }
 
-/* Runs of old axes and of new ones that hold as many items are matched, and the old ones of a run must lie as
- * one axis would (NumPy's _attempt_nocopy_reshape). There are items, and as many in the new shape. */
+/* Matches runs of old axes with runs of new ones that hold as many items; the old axes of a run must be laid
+ * out like a single axis (NumPy's _attempt_nocopy_reshape). There are items, and as many in the new shape. */
 static bool find_strides(const npyx_view *old, int ndim, const int64_t *shape, int64_t itemsize,
                          int64_t *strides) {
     int first_old = 0, first_new = 0;
@@ -135,7 +136,7 @@ static bool find_strides(const npyx_view *old, int ndim, const int64_t *shape, i
 }
 
 bool npyx_view_reshape(npyx_view *view, int ndim, const int64_t *shape) {
-    npyx_view old = {0}; /* the axes that have a length */
+    npyx_view old = {0}; /* the axes whose length is not 1 */
     int64_t strides[NPYX_MAX_NDIM];
     for (int axis = 0; axis < view->ndim; axis++) {
         if (view->shape[axis] != 1)

@@ -1,8 +1,8 @@
 /*
- * All of the text is read first, to see that it is sound and how many axes it names, which `...` needs to
- * know; then the new view is built beside the old one, subscript by subscript.
+ * The whole text is read first, to check it and to count the axes it names, on which `...` depends; then the
+ * new view is built beside the old one, subscript by subscript.
  *
- *     1:9:2, ..., None, -1     of (10, 20, 30, 40) makes (4, 20, 30, 1)
+ *     1:9:2, ..., None, -1     turns (10, 20, 30, 40) into (4, 20, 30, 1)
  *     axis 0  1, 2  new  3
  *
  * The rules are Python's for slices (slice.indices) and NumPy's for the rest ("Basic indexing").
@@ -11,51 +11,52 @@
 
 #include "text/span.h"
 
-/* The longest piece of the text that a message repeats. */
+/* The longest piece of the text that a message quotes. */
 enum { SLICE_SHOWN_NBYTES = 60 };
 
 typedef enum subscript_kind { INTEGER, RANGE, ELLIPSIS, NEW_AXIS } subscript_kind;
 
-/* What stands between two commas. */
+/* The text between two commas. */
 typedef struct subscript {
     npyx_span span;
     int64_t integer;
     int64_t parts[3]; /* start, stop and step as Python clamps them: never beyond INT64_MAX either way */
-    bool given[3];    /* of the same */
+    bool given[3];    /* whether each is there */
     subscript_kind kind;
 } subscript;
 
-/* A slice that is no error has fewer: an ellipsis, as many axes as there can be, and as many new ones. */
+/* A slice that is no error has at most so many: an ellipsis, as many axes as there can be, and as many new
+ * ones. */
 enum { MOST_NSUBSCRIPTS = 2 * NPYX_MAX_NDIM + 1 };
 
-/* A text, and what it makes of a view, axis by axis. */
+/* A text, and the view that it makes of another, axis by axis. */
 typedef struct slicer {
     const char *text; /* all of it; offsets in errors count from here */
-    npyx_span rest;   /* what is yet to be read */
+    npyx_span rest;   /* still to be read */
     npyx_error *error;
     const npyx_view *from;
     npyx_view to;
-    int axis; /* of from, the next to be used */
+    int axis; /* of from, the next to use */
     bool overflows;
     size_t nsubscripts;
     size_t nnamed;         /* axes */
     subscript *subscripts; /* room for MOST_NSUBSCRIPTS */
 } slicer;
 
-/* `%s` of a message with the span between what stands before and behind it. */
+/* Fails with the span, quoted, between before and behind. */
 static npyx_status slice_fail_at(const slicer *p, npyx_span at, const char *before, const char *behind) {
     return npyx_fail(p->error, NPYX_INVALID, at.text - p->text, "%s`%.*s`%s", before,
                      NPYX_SHOWN(at.text, at.nbytes, SLICE_SHOWN_NBYTES), behind);
 }
 
-/* What a pair of brackets encloses, when the whole is in it: `[1, 2]`, but not `[1], [2]`. */
+/* The inside of a pair of brackets around the whole: `[1, 2]`, but not `[1], [2]`. */
 static npyx_span strip_brackets(npyx_span s, char opening, char closing) {
     if (s.nbytes < 2 || s.text[0] != opening || memchr(s.text, closing, s.nbytes) != s.text + s.nbytes - 1)
         return s;
     return npyx_span_trim((npyx_span){s.text + 1, s.nbytes - 2});
 }
 
-/* Reads Python's decimal integers, `-3` or `1_000`; one too large for an int64_t becomes its nearest. False
+/* Reads a Python decimal integer, `-3` or `1_000`; one that is too large becomes the nearest int64_t. False
  * when the span holds anything else. */
 static bool parse_integer(npyx_span s, int64_t *value) {
     bool is_negative = npyx_span_peek(s, 0) == '-';
@@ -74,7 +75,7 @@ static bool parse_integer(npyx_span s, int64_t *value) {
     return s.nbytes > 0;
 }
 
-/* Cuts `start:stop:step` at its colons; a part may be missing or None. */
+/* Splits `start:stop:step` at its colons; a part may be missing or None. */
 static npyx_status parse_range(const slicer *p, subscript *made) {
     npyx_span rest = made->span;
     *made = (subscript){.kind = RANGE, .span = rest, .parts = {0, 0, 1}};
@@ -92,7 +93,7 @@ static npyx_status parse_range(const slicer *p, subscript *made) {
     return NPYX_OK;
 }
 
-/* For what is no index: says so, and that it is not read when NumPy takes it or seems to. */
+/* The error for what is no index, which also says that it is not read if NumPy accepts it or seems to. */
 static npyx_status fail_subscript(const slicer *p, npyx_span s) {
     size_t sign_nbytes = s.text[0] == '-' || s.text[0] == '+';
     bool is_number =
@@ -122,7 +123,7 @@ static npyx_status parse_subscript(const slicer *p, npyx_span s, subscript *made
     return NPYX_OK;
 }
 
-/* Reads up to a comma outside of brackets and over it; NPYX_DONE when nothing is left. */
+/* Reads past the next comma outside of brackets; NPYX_DONE when nothing is left. */
 static npyx_status next_subscript(slicer *p, subscript *made) {
     npyx_span rest = npyx_span_trim(p->rest);
     size_t nbytes = 0, depth = 0;
@@ -144,7 +145,7 @@ static npyx_status next_subscript(slicer *p, subscript *made) {
     return parse_subscript(p, item, made);
 }
 
-/* Reads all of the text, and counts the axes that it names, makes and removes. */
+/* Reads the whole text, and counts the axes that it names, adds and removes. */
 static npyx_status read_subscripts(slicer *p) {
     size_t nadded = 0, nremoved = 0, ndim = (size_t)p->from->ndim;
     bool has_ellipsis = false;
@@ -157,7 +158,7 @@ static npyx_status read_subscripts(slicer *p) {
         p->nnamed += read.kind == INTEGER || read.kind == RANGE;
         nremoved += read.kind == INTEGER;
         nadded += read.kind == NEW_AXIS;
-        if (p->nsubscripts < MOST_NSUBSCRIPTS) /* else one of the errors below comes */
+        if (p->nsubscripts < MOST_NSUBSCRIPTS) /* otherwise one of the errors below follows */
             p->subscripts[p->nsubscripts++] = read;
     }
     if (status != NPYX_DONE)
@@ -201,7 +202,7 @@ static npyx_status take_integer(slicer *p, const subscript *taken) {
     return NPYX_OK;
 }
 
-/* An end of a range as slice.indices has it. Behind the last item when going up is length, going down -1. */
+/* An end of a range as in slice.indices. Past the last item is length going up, -1 going down. */
 static int64_t clamp(int64_t at, int64_t length, int64_t step) {
     int64_t low = step < 0 ? -1 : 0, high = step < 0 ? length - 1 : length;
     at = at < 0 ? at + length : at;
@@ -218,7 +219,7 @@ static void take_range(slicer *p, const subscript *taken) {
     int64_t nitems = distance > 0 ? (distance - 1) / (step < 0 ? -step : step) + 1 : 0;
     if (nitems == 0)
         start = 0;
-    if (nitems < 2) /* goes nowhere; a step that is used is shorter than the axis, so no product overflows */
+    if (nitems < 2) /* unused; a step that is used is shorter than the axis, so no product overflows */
         step = 1;
     move_off(p, start);
     keep_axes(p, 1);
@@ -245,7 +246,7 @@ npyx_status npyx_slice_apply(const char *text, size_t nbytes, npyx_view *view, n
         }
     }
     keep_axes(&p, view->ndim - p.axis);
-    if (npyx_view_nelem(&p.to) == 0) /* nothing is there: the offset only has to be a sound one */
+    if (npyx_view_nelem(&p.to) == 0) /* empty: the offset only has to be valid */
         p.to.off = view->off;
     else if (p.overflows)
         return npyx_fail(p.error, NPYX_INVALID, 0, "the slice begins beyond byte 2^63 - 1");

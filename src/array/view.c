@@ -19,7 +19,8 @@ void npyx_view_copy_axis(npyx_view *view, int axis, const npyx_view *from, int f
 }
 
 void npyx_view_strides(const npyx_array *array, int64_t *strides) {
-    /* Dimensions of 0 count as 1, as in NumPy: the products then fit, because npyx_array_measure saw them. */
+    /* Dimensions of 0 count as 1, as in NumPy: the products then fit, because npyx_array_measure checked
+     * them. */
     int64_t stride = array->dtype->itemsize;
     for (int i = 0; i < array->ndim; i++) {
         int axis = array->fortran_order ? i : array->ndim - 1 - i;
@@ -52,7 +53,7 @@ int64_t npyx_view_row_nelem(const npyx_view *view) {
     return nelem;
 }
 
-/* From the axis whose items lie nearest to each other: the last, or the first. */
+/* Starts at the axis whose items are closest together: the last, or the first. */
 static bool is_without_gaps(const npyx_view *view, bool from_first) {
     int64_t expected = view->dtype->itemsize;
     for (int i = 0; i < view->ndim; i++) {
@@ -118,19 +119,19 @@ npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx
     return NPYX_OK;
 }
 
-/* Where a field is looked for by a text such as `pos.x`. */
+/* The search for a field named by a text such as `pos.x`. */
 typedef struct field_search {
-    int nlookups; /* that are left: names and titles together can make very many ways of one text */
+    int nlookups; /* remaining ones: names and titles together can make very many readings of one text */
     int depth;
     const npyx_field *path[NPYX_LITERAL_DEPTH];
-    /* where no name fitted first: known when nothing is found */
+    /* where no name matched first: reported when nothing is found */
     const npyx_dtype *lacking;
     const char *lacking_text;
     size_t lacking_nbytes;
 } field_search;
 
-/* Finds the fields that a text names one within the other. A name may itself hold dots, so the longest that
- * there is comes first, and shorter ones when what follows it is not there. */
+/* Finds the fields that a text names, each nested in the one before. A name may itself contain dots, so the
+ * longest existing one comes first, and shorter ones when what follows it does not exist. */
 static bool find_path(field_search *search, const npyx_dtype *dtype, const char *text, size_t nbytes) {
     bool has_some = false, is_too_deep = search->depth == NPYX_LITERAL_DEPTH;
     for (size_t name_nbytes = nbytes; name_nbytes > 0 && !is_too_deep; name_nbytes--) {
@@ -189,8 +190,7 @@ void npyx_view_narrow(npyx_view *view, int axis, int64_t low, int64_t high) {
         return;
     }
     int64_t span = step < 0 ? -step : step;
-    int64_t before =
-        step < 0 ? first - high : low - first; /* file indices to leave out at the view's start */
+    int64_t before = step < 0 ? first - high : low - first; /* file indices to skip at the view's start */
     int64_t begin = before / span + (before % span != 0);
     int64_t end = (step < 0 ? first - low : high - first) / span;
     view->shape[axis] = end < begin ? 0 : end - begin + 1;
@@ -286,10 +286,10 @@ int64_t npyx_view_keep_axes(const npyx_view *view, const bool *axes, bool *is_ke
     return ncoordinates;
 }
 
-/* All of the axes kept behind one, a range along that one, and a single index along those before. */
+/* All of the kept axes after one, a range along that one, and a single index along those before. */
 int64_t npyx_view_take_coordinates(const npyx_view *view, const bool *is_kept, int64_t first, int64_t most,
                                    npyx_view *group) {
-    int64_t nbehind = 1; /* for one index along an axis: of those kept behind it */
+    int64_t nbehind = 1; /* for one index along an axis: of those kept after it */
     for (int axis = 0; axis < view->ndim; axis++)
         nbehind *= is_kept[axis] ? view->shape[axis] : 1;
     *group = *view;

@@ -1,7 +1,7 @@
 /*
  * A view: which items of an array, in which order. Strides and offsets in bytes; no I/O.
  *
- * It begins as the whole array, and a field, a slice, a range, another dtype, shape or order of axes makes
+ * It starts as the whole array; a field, a slice, a range, another dtype, shape or order of axes makes
  * another view of it.
  */
 #ifndef NPYX_VIEW_H
@@ -15,24 +15,22 @@ typedef struct npyx_view {
     int64_t shape[NPYX_MAX_NDIM];
     int64_t strides[NPYX_MAX_NDIM];
     int64_t off; /* of the first item, from the start of the source that holds the array */
-    /* Where the view lies in the whole array. Its axes and indices are called the file's. */
+    /* The view's place in the whole array, whose axes and indices are called the file's. */
     int file_ndim;
     int64_t file_shape[NPYX_MAX_NDIM];
-    int64_t
-        fixed[NPYX_MAX_NDIM]; /* by file axis: the index that an integer chose; -1 for an axis that remains */
-    int file_axis[NPYX_MAX_NDIM]; /* by view axis: the file's; -1 for an axis that the slice made (None) */
+    int64_t fixed[NPYX_MAX_NDIM]; /* by file axis: the index that an integer chose; -1 for a remaining axis */
+    int file_axis[NPYX_MAX_NDIM]; /* by view axis: the file's; -1 for an axis made by the slice (None) */
     int64_t first[NPYX_MAX_NDIM]; /* by view axis: the file's index at the view's index 0 */
-    int64_t step[NPYX_MAX_NDIM];  /* by view axis: how far the file's index goes with the view's */
+    int64_t step[NPYX_MAX_NDIM];  /* by view axis: how far the file's index moves with the view's */
 } npyx_view;
 
-/* Makes an axis of the view one of length items that lie stride bytes apart, which is all of the file's axis.
- */
+/* Makes an axis of the view one of length items, stride bytes apart, which is all of the file's axis. */
 void npyx_view_set_axis(npyx_view *view, int axis, int64_t length, int64_t stride, int file_axis);
 
-/* Makes an axis of the view what another view's is. */
+/* Copies an axis of another view to an axis of this one. */
 void npyx_view_copy_axis(npyx_view *view, int axis, const npyx_view *from, int from_axis);
 
-/* The strides of a whole array in its own order, as ndarray.strides. strides has room for array->ndim. */
+/* The strides of a whole array in its own order, like ndarray.strides. strides has room for array->ndim. */
 void npyx_view_strides(const npyx_array *array, int64_t *strides);
 
 /* The whole array. */
@@ -44,43 +42,42 @@ static inline int64_t npyx_view_nrows(const npyx_view *view) {
 }
 int64_t npyx_view_row_nelem(const npyx_view *view);
 
-/* Whether the items lie in C order without gaps. */
+/* Whether the items are in C order without gaps. */
 bool npyx_view_is_contiguous(const npyx_view *view);
 
-/* Whether they lie in Fortran order without gaps, and not in C order too: what numpy.save calls
- * fortran_order. Axes of length 1 have no say, and no items lie in C order. */
+/* Whether they are in Fortran order without gaps, and not in C order, too: what numpy.save calls
+ * fortran_order. Axes of length 1 do not count, and an empty view is in C order. */
 bool npyx_view_is_fortran(const npyx_view *view);
 
 /* ---- parts ---- */
 
-/* Makes *view, of a structured dtype, the field that the text names: `x`, nested `pos.x`; titles are names
- * too. A field's subarray adds its axes behind the view's, as in NumPy, and they count as the file's.
- * NPYX_INVALID names the fields there are. */
+/* Makes *view, of a structured dtype, the field that the text names: `x`, nested `pos.x`; titles are names,
+ * too. A field's subarray adds its axes after the view's, as in NumPy, and they count as the file's.
+ * NPYX_INVALID lists the existing fields. */
 npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nbytes, npyx_error *error);
 
 /* Makes *view read its items as dtype, which must have the same size and outlive the view. NPYX_INVALID. */
 npyx_status npyx_view_reinterpret(npyx_view *view, const npyx_dtype *dtype, npyx_error *error);
 
-/* Narrows an axis of the view to the file's indices from low to high (both included); an empty range empties
+/* Narrows an axis of the view to the file's indices from low to high, both included; an empty range empties
  * it. */
 void npyx_view_narrow(npyx_view *view, int axis, int64_t low, int64_t high);
 
-/* Reverses those of the first naxes axes along which the file's index falls, or with is_falling those along
+/* Of the first naxes axes, reverses those along which the file's index falls, or if is_falling those along
  * which it rises. */
 void npyx_view_orient(npyx_view *view, int naxes, bool is_falling);
 
-/* Puts the axes into the order in which the items lie in the file. Where the view lies in the whole array is
- * not known any more; it must have items. */
+/* Sorts the axes into the order of the items in the file. The view's place in the whole array is then
+ * unknown; it must have items. */
 void npyx_view_sort_axes(npyx_view *view);
 
-/* Narrows the view's items to one field. NPYX_INVALID for more dimensions than there can be. */
+/* Narrows the view's items to one field. NPYX_INVALID for too many dimensions. */
 npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error);
 
-/* The flat C-order position in the file's whole array of the item at flat C-order position nelem of the view.
- */
+/* The flat C-order position in the file's whole array of the item at flat C-order `position` of the view. */
 int64_t npyx_view_file_position(const npyx_view *view, int64_t position);
 
-/* The file's index along one of its axes of the same item. */
+/* The same item's index along one of the file's axes. */
 int64_t npyx_view_file_coordinate(const npyx_view *view, int64_t position, int file_axis);
 
 /* Items in the view. */
@@ -88,74 +85,75 @@ int64_t npyx_view_nelem(const npyx_view *view);
 
 /* ---- coordinates: the places along some axes that are kept, in C order ---- */
 
-/* Sets is_kept[axis] for those that are not in axes, which NULL names all of. Returns how many coordinates
- * there are; *nkept: how many axes. */
+/* Sets is_kept[axis] for the axes that are not in axes, NULL being all of them. Returns the number of
+ * coordinates; *nkept: that of the axes. */
 int64_t npyx_view_keep_axes(const npyx_view *view, const bool *axes, bool *is_kept, int *nkept);
 
-/* Makes *group the part of the view that has coordinates from `first` on, which is below their number: most
- * of them or fewer, but one at least. Returns how many. */
+/* Makes *group the part of the view with the coordinates from `first`, which must exist: `most` of them or
+ * fewer, but at least one. Returns how many. */
 int64_t npyx_view_take_coordinates(const npyx_view *view, const bool *is_kept, int64_t first, int64_t most,
                                    npyx_view *group);
 
-/* The index along each kept axis, as the file counts, of a coordinate; indices has room for all of them.
+/* The index of a coordinate along each kept axis, in the file's counting; indices has room for all of them.
  * Returns how many there are. */
 int npyx_view_coordinate(const npyx_view *view, const bool *is_kept, int64_t coordinate, int64_t *indices);
 
-/* Whether the view is all of the file's array, its axes in order. */
+/* Whether the view is the file's whole array, its axes in order. */
 bool npyx_view_is_whole(const npyx_view *view);
 
 /* ---- basic indexing as text: slice.c ---- */
 
-/* Makes *view the part of itself that the text chooses, as ndarray.__getitem__ would: integers remove their
- * axis (negative ones count from the end; out of range is an error), ranges clamp, a missing axis is whole,
- * one `...` stands for all axes not named, `None` and `newaxis` make an axis of length 1. Nothing at all, or
- * `()`, is the whole. Slicing a sliced view composes. NPYX_INVALID, with the offset in the text, for what is
- * not basic indexing, for too many indices, for a step of 0, and for more than NPYX_MAX_NDIM axes; *view is
- * then as it was. A result without items keeps the view's offset; a range of one item has a step of 1. */
+/* Makes *view the part of itself that the text chooses, like ndarray.__getitem__: integers remove their axis
+ * (negative ones count from the end; out of range is an error), ranges clamp, a missing axis is whole, one
+ * `...` stands for all axes not named, `None` and `newaxis` add an axis of length 1. An empty text, or `()`,
+ * is the whole. Slices of a sliced view compose. NPYX_INVALID, with the offset in the text, for anything but
+ * basic indexing, for too many indices, for a step of 0, and for more than NPYX_MAX_NDIM axes; *view is then
+ * unchanged. A result without items keeps the view's offset; a range of one item has a step of 1. */
 npyx_status npyx_slice_apply(const char *text, size_t nbytes, npyx_view *view, npyx_error *error);
 
 /* ---- other shapes of the same items: reshape.c ---- */
 
-/* Integers as JSON or as Python has them: `[2, 3]`, `(2, 3)`, `()`, or one alone. integers has room for
- * NPYX_MAX_NDIM. NPYX_INVALID, which calls the text what (`shape`); NPYX_NOMEM. */
+/* Integers as in JSON or Python: `[2, 3]`, `(2, 3)`, `()`, or a single one. integers has room for
+ * NPYX_MAX_NDIM. NPYX_INVALID, whose message calls the text what (`shape`); NPYX_NOMEM. */
 npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *text, size_t nbytes,
                                 int64_t *integers, int *n, npyx_error *error);
 
-/* Which of ndim axes are meant, as one integer or a text that is one, or a list of them, which may count from
- * the end: sets axes[axis] for them, and leaves the others as they are. NPYX_INVALID for an axis that there
- * is not, and one that is named twice. */
+/* Which of ndim axes are meant by one integer, or by a text that is one or a list of them; negative ones
+ * count from the end. Sets axes[axis] for them, and leaves the others unchanged. NPYX_INVALID for an axis
+ * that does not exist, or is named twice. */
 npyx_status npyx_axes_mark(int64_t axis, int ndim, bool *axes, npyx_error *error);
 npyx_status npyx_axes_parse(npyx_host *host, const char *text, size_t nbytes, int ndim, bool *axes,
                             npyx_error *error);
-/* For what is neither of them. */
+/* The error for anything else. */
 npyx_status npyx_axes_fail(npyx_error *error);
 
-/* Whether the product of a shape, axes of length 0 left out, is at most 2^63 - 1, as a header's is; else
+/* Whether the product of a shape, axes of length 0 left out, is at most 2^63 - 1, as a header's is; otherwise
  * NPYX_UNSUPPORTED. Then no product of some of its axes overflows. */
 npyx_status npyx_shape_check_nelem(const int64_t *shape, int ndim, npyx_error *error);
 
-/* Makes the one -1 in shape what nelem items leave for it. NPYX_INVALID for two of them, for other negative
- * lengths, and unless the product is nelem: the message shows both. */
+/* Replaces the one -1 in shape by what nelem items leave for it. NPYX_INVALID for two of them, for other
+ * negative lengths, and unless the product is nelem: the message shows both. */
 npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_error *error);
 
-/* Makes axis axes[i] of the view its axis i; each stands in axes once. NULL: the axes are reversed. */
+/* Makes axis axes[i] of the view its axis i; axes contains each once. NULL: reverses them. */
 void npyx_view_permute(npyx_view *view, const int *axes);
 
-/* Gives the view another shape of as many items, read in C order, where that needs no item to move: the rule
- * of ndarray.reshape, by which the result keeps Fortran order. False, and nothing changed, where it does.
- * Where the view lies in the whole array is not known any more. */
+/* Gives the view another shape of as many items, read in C order, if no item has to move: the rule of
+ * ndarray.reshape, by which the result keeps Fortran order. Otherwise false, with nothing changed. The view's
+ * place in the whole array is then unknown. */
 bool npyx_view_reshape(npyx_view *view, int ndim, const int64_t *shape);
 
-/* ---- what a caller expects of an array, as `float32`, `[*, 128]`, `int64[>=1000, 28, 28]`: expect.c ---- */
+/* ---- what a caller expects of an array, such as `float32`, `[*, 128]`, `int64[>=1000, 28, 28]`: expect.c
+ * ---- */
 
-/* Checks a dtype and a shape against the text: a dtype in any spelling, a shape in brackets behind it, or
- * either alone. A dimension is a number, `*`, or one of >= <= > < with a number; `...` stands for any number
- * of dimensions, once. What a dtype leaves open, in a field too, is not checked: byte order (`f4`, not
- * `<f4`), the unit of a date (`datetime64`), the size of `S`, `U` and `V`. `void` is structured dtypes too.
- * A bracket that begins with a string or another bracket is a dtype, one with a letter behind a date type its
- * unit, any other a shape. NPYX_INVALID says what was expected and what found, as in
- * `expected float32[*, 128], found float64[1000, 64]`; also for a text that is no expectation, with the
- * offset in it. NPYX_NOMEM. */
+/* Checks a dtype and a shape against the text: a dtype in any spelling, a shape in brackets, or a dtype
+ * followed by a shape. A dimension is a number, `*`, or one of >= <= > < with a number; `...` stands for any
+ * number of dimensions, once. What a dtype leaves open, in a field, too, is not checked: byte order (`f4`,
+ * not `<f4`), the unit of a date (`datetime64`), the size of `S`, `U` and `V`. `void` includes structured
+ * dtypes. A bracket that begins with a string or another bracket is a dtype, one with a letter after a date
+ * type its unit, any other a shape. NPYX_INVALID says what was expected and what was found, as in `expected
+ * float32[*, 128], found float64[1000, 64]`; also for a text that is no expectation, with the offset in it.
+ * NPYX_NOMEM. */
 npyx_status npyx_expect_check(npyx_host *host, const char *text, size_t nbytes, const npyx_dtype *dtype,
                               int ndim, const int64_t *shape, npyx_error *error);
 

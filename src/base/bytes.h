@@ -1,8 +1,8 @@
 /*
- * Unaligned loads and stores of either byte order, and arithmetic that tells when it overflows.
+ * Unaligned loads and stores of either byte order, and arithmetic that reports overflow.
  *
- * File data begin at any offset (a stored .npz member is not aligned), so nothing here assumes alignment; and
- * nothing assumes the host's byte order. Compilers turn each load into one instruction.
+ * File data begin at any offset (a stored .npz member is not aligned), so nothing here assumes alignment or
+ * the host's byte order. Compilers turn each load into one instruction.
  */
 #ifndef NPYX_BYTES_H
 #define NPYX_BYTES_H
@@ -11,7 +11,7 @@
 
 #include "status.h"
 
-/* x87 keeps more digits than a double has, or not, as a compiler likes: comparisons and statistics would go
+/* x87 may keep more digits than a double has, at the compiler's whim: comparisons and statistics would go
  * wrong. 1 is s390x's, which computes floats as doubles. */
 #if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 1
 #error "arithmetic must be that of IEEE doubles: on i386, add -msse2 -mfpmath=sse"
@@ -23,7 +23,7 @@
 #define NPYX_HOST_IS_BIG_ENDIAN 0
 #endif
 
-/* npyx_load_u16, npyx_store_u16, and the same of 32 and of 64 bits. */
+/* npyx_load_u16, npyx_store_u16, and likewise for 32 and 64 bits. */
 #define NPYX_LOAD_AND_STORE(nbits)                                                                           \
     static inline uint##nbits##_t npyx_load_u##nbits(const void *bytes, bool big_endian) {                   \
         uint##nbits##_t word;                                                                                \
@@ -39,7 +39,7 @@ NPYX_LOAD_AND_STORE(32)
 NPYX_LOAD_AND_STORE(64)
 #undef NPYX_LOAD_AND_STORE
 
-/* npyx_f32_bits, npyx_f32_of_bits, npyx_load_f32, npyx_store_f32, and the same of 64 bits. */
+/* npyx_f32_bits, npyx_f32_of_bits, npyx_load_f32, npyx_store_f32, and likewise for 64 bits. */
 #define NPYX_FLOAT_AS_BITS(nbits, type)                                                                      \
     static inline uint##nbits##_t npyx_f##nbits##_bits(type value) {                                         \
         uint##nbits##_t bits;                                                                                \
@@ -61,8 +61,8 @@ NPYX_FLOAT_AS_BITS(32, float)
 NPYX_FLOAT_AS_BITS(64, double)
 #undef NPYX_FLOAT_AS_BITS
 
-/* Turns n words that lie one behind the other from one byte order into the other. Words of 2, 4 and 8 bytes,
- * which most are, with instructions for it. */
+/* Reverses the byte order of n consecutive words. Words of 2, 4 and 8 bytes, the usual case, have
+ * instructions for it. */
 static inline void npyx_swap_words(uint8_t *bytes, size_t word_nbytes, size_t n) {
     for (size_t i = 0; word_nbytes == 2 && i < n; i++)
         npyx_store_u16(bytes + 2 * i, npyx_load_u16(bytes + 2 * i, true), false);
@@ -79,7 +79,7 @@ static inline void npyx_swap_words(uint8_t *bytes, size_t word_nbytes, size_t n)
     }
 }
 
-/* Whether two pieces of memory hold the same; NULL is as good as any where there are no bytes. */
+/* Whether two pieces of memory are equal; where there are no bytes, NULL is as good as any pointer. */
 static inline bool npyx_is_same(const void *a, size_t a_nbytes, const void *b, size_t b_nbytes) {
     return a_nbytes == b_nbytes && (a_nbytes == 0 || memcmp(a, b, a_nbytes) == 0);
 }
@@ -93,7 +93,7 @@ static inline bool npyx_multiply_i64(int64_t a, int64_t b, int64_t *result) {
     return !__builtin_mul_overflow(a, b, result);
 }
 
-/* The bytes of n items of item_nbytes each; false where they are no size in memory, and for n below 0. */
+/* The bytes of n items of item_nbytes each; false when they do not fit in a size_t, or n is negative. */
 static inline bool npyx_mul_size(int64_t n, size_t item_nbytes, size_t *nbytes) {
     return n >= 0 && !__builtin_mul_overflow((uint64_t)n, item_nbytes, nbytes);
 }

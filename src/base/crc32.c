@@ -1,21 +1,20 @@
 /*
- * CRC-32 by folding (Gopal and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ",
- * Intel, 2009).
+ * CRC-32 by folding (Gopal and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ", Intel,
+ * 2009).
  *
- * A CRC is the remainder of a polynomial with coefficients of 0 and 1, the message, modulo P. What stands d
- * bits further in front counts times x^d, and x^d can be replaced by its own remainder. So 64 bits of the
- * message, times the constant x^d mod P, can be added to those d bits behind them without a change of the
- * CRC:
+ * A CRC is the remainder of a polynomial with coefficients of 0 and 1, the message, modulo P. Bits d places
+ * earlier count times x^d, and x^d can be replaced by its own remainder. So 64 bits of the message, times the
+ * constant x^d mod P, can be added to the bits d places later without changing the CRC:
  *
  *     |  lane 0  |  lane 1  |  lane 2  |  lane 3  |  lane 0' |  lane 1' | ...      16 bytes a lane
  *          |                                           ^
  *          +---- low * x^(512+32), high * x^(512-32) --+
  *
- * Four lanes keep the multiplier busy. In the end one lane is left, of the same CRC as all that was folded
- * into it, and goes to zlib in front of the last bytes. The 32 in the exponents, and one place more, come of
- * the reflected order of the bits.
+ * Four lanes keep the multiplier busy. At the end one lane is left, with the same CRC as everything folded
+ * into it, and goes to zlib ahead of the last bytes. The 32 in the exponents, and one more place, come from
+ * the reflected bit order.
  *
- * With VPCLMULQDQ a lane is 32 or 64 bytes: two or four of 16, each folded for itself, so much further.
+ * With VPCLMULQDQ a lane is 32 or 64 bytes: two or four of 16, each folded separately, that much further.
  */
 #include "crc32.h"
 
@@ -25,7 +24,8 @@
 #include <zlib.h>
 
 /* From x^0, which reflected is the highest of 32 bits, one place at a time: times x is a shift down by one,
- * and what falls off is replaced by its remainder, P without x^32. tests/unit/test_crc32.c goes that way. */
+ * and the bit that falls off is replaced by its remainder, P without x^32. tests/unit/test_crc32.c computes
+ * them this way. */
 const npyx_crc32_distance npyx_crc32_distances[NPYX_CRC32_NDISTANCES] = {
     {128, {0x1751997d0u, 0x0ccaa009eu}},  {256, {0x0f1da05aau, 0x15a546366u}},
     {512, {0x154442bd4u, 0x1c6e41596u}},  {1024, {0x1e88ef372u, 0x14a7fe880u}},
@@ -53,7 +53,7 @@ static uint32_t crc32_of_zlib(uint32_t crc, const uint8_t *bytes, size_t nbytes)
 #include <sys/auxv.h>
 #define HAS_FOLD_128 ((getauxval(AT_HWCAP) & 1 << 4) != 0) /* the kernel's HWCAP_PMULL */
 #else
-#define HAS_FOLD_128 true /* every 64-bit processor of Apple's */
+#define HAS_FOLD_128 true /* every 64-bit Apple processor has it */
 #endif
 #ifdef __clang__
 #define FOLD_TARGET __attribute__((target("aes")))

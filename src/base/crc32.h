@@ -5,14 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* crc (0 of nothing) with nbytes more behind it: what zlib's crc32 says of them, three to ten times as fast
- * where the processor multiplies polynomials. */
+/* crc (0 for no bytes) extended by nbytes more: the same as zlib's crc32, three to ten times as fast where
+ * the processor multiplies polynomials. */
 uint32_t npyx_crc32(uint32_t crc, const uint8_t *bytes, size_t nbytes);
 
-/* The CRC of two pieces side by side from the CRC of each; behind_nbytes is the second one's. */
+/* The CRC of two adjacent pieces from the CRC of each; behind_nbytes is the second one's length. */
 uint32_t npyx_crc32_join(uint32_t before, uint32_t behind, int64_t behind_nbytes);
 
-/* ---- the ways there are, of which npyx_crc32 goes the last that the processor has ---- */
+/* ---- the implementations; npyx_crc32 uses the last one that the processor supports ---- */
 
 typedef uint32_t npyx_crc32_kernel(uint32_t crc, const uint8_t *bytes, size_t nbytes);
 
@@ -24,11 +24,11 @@ typedef enum npyx_crc32_way {
     NPYX_CRC32_NWAYS
 } npyx_crc32_way;
 
-/* NULL: this processor has it not. There is always the portable one. */
+/* NULL when this processor does not support it. The portable one is always there. */
 npyx_crc32_kernel *npyx_crc32_kernel_of(npyx_crc32_way way);
 
-/* What 128 bits are multiplied by to be added nbits further behind: x^(nbits + 32) mod P for the first 64 of
- * them and x^(nbits - 32) mod P for the others, bits reflected and moved up by one. */
+/* The factors by which 128 bits are multiplied to be added nbits later: x^(nbits + 32) mod P for the first 64
+ * of them and x^(nbits - 32) mod P for the others, bits reflected and moved up by one. */
 typedef struct npyx_crc32_distance {
     int nbits;
     uint64_t factors[2];

@@ -1,16 +1,16 @@
 /*
- * The way of crc32.c over lanes of one kind. Included for each, with
+ * The method of crc32.c for lanes of one kind. Included once for each, with
  *
- *     FOLD(word)         the names of the functions, of which FOLD(kernel) is a npyx_crc32_kernel
- *     FOLD_TARGET        an attribute: what they may use of the processor
+ *     FOLD(word)         the names of the functions; FOLD(kernel) is an npyx_crc32_kernel
+ *     FOLD_TARGET        an attribute: the processor features they may use
  *     FOLD_LANE          a lane's type: a vector of 16 bytes or more
  *     FOLD_MULTIPLY(lane, factors)
- *                        of every 16 bytes low times low of the factors and high times high, added
+ *                        for every 16 bytes: low times low factor plus high times high factor
  *     FOLD_BY_ONE_LANE,
- *     FOLD_BY_FOUR_LANES the distances, as their places in npyx_crc32_distances
- *     FOLD_REST          the kernel of what is no block of four lanes: of narrower ones
+ *     FOLD_BY_FOUR_LANES the distances, as indices into npyx_crc32_distances
+ *     FOLD_REST          the kernel, with narrower lanes, for what does not fill four lanes
  *
- * which end here.
+ * which are undefined again at the end.
  */
 FOLD_TARGET static inline FOLD_LANE FOLD(load)(const uint8_t *bytes) {
     FOLD_LANE lane;
@@ -48,7 +48,7 @@ FOLD_TARGET static uint32_t FOLD(kernel)(uint32_t crc, const uint8_t *bytes, siz
         lane3 = FOLD_MULTIPLY(lane3, one) ^ FOLD(load)(bytes);
     uint8_t folded[LANE];
     memcpy(folded, &lane3, LANE);
-    /* zlib's register is the complement of what it is given: of zeros for this one */
+    /* zlib's register is the complement of the crc it is passed: here zero */
     return FOLD_REST(FOLD_REST(UINT32_MAX, folded, LANE), bytes, nbytes);
 }
 

@@ -57,7 +57,7 @@ npyx_status npyx_poll(npyx_host *host, npyx_error *error) {
     return npyx_fail(error, NPYX_INTERRUPTED, -1, "interrupted");
 }
 
-/* Where a merge sort is: comparisons may be slow, so it asks now and then whether to stop. */
+/* The state of a merge sort: comparisons may be slow, so it asks now and then whether to stop. */
 typedef struct sorting {
     npyx_host *host;
     size_t item_nbytes;
@@ -66,7 +66,7 @@ typedef struct sorting {
     size_t nsteps;
 } sorting;
 
-/* Merges two sorted runs that lie one behind the other, of nfirst and of n - nfirst items. */
+/* Merges two adjacent sorted runs of nfirst and n - nfirst items. */
 static npyx_status sort_merge(sorting *s, const uint8_t *runs, size_t nfirst, size_t n, uint8_t *out,
                               npyx_error *error) {
     const size_t nbytes = s->item_nbytes;
@@ -83,7 +83,7 @@ static npyx_status sort_merge(sorting *s, const uint8_t *runs, size_t nfirst, si
     return NPYX_OK;
 }
 
-/* Goes from the items to room and back; what is sorted ends up in the items. */
+/* Merges from items to room and back; the result ends up in items. */
 static npyx_status sort_runs(sorting *s, uint8_t *items, uint8_t *room, size_t n, npyx_error *error) {
     uint8_t *from = items, *to = room;
     for (size_t run = 1; run < n; run *= 2) {
@@ -126,7 +126,7 @@ typedef struct npyx_arena_block {
     _Alignas(ARENA_ALIGNMENT) unsigned char bytes[];
 } npyx_arena_block;
 
-/* A block that is full with its first piece goes below the newest, whose room is still of use. */
+/* A block filled by its first piece goes below the newest, whose room is still usable. */
 static void arena_link(npyx_arena *arena, npyx_arena_block *block) {
     bool is_full = block->capacity_nbytes > ARENA_BLOCK_NBYTES && arena->newest != NULL;
     npyx_arena_block **place = is_full ? &arena->newest->older : &arena->newest;
@@ -181,7 +181,7 @@ void npyx_arena_clear(npyx_arena *arena) {
     }
 }
 
-/* What room there is left is given up, so that appends that would fit do nothing either. */
+/* Gives up the remaining room, so that even appends that would fit do nothing. */
 static bool fail_buffer(npyx_buffer *buffer, npyx_status status) {
     buffer->status = status;
     buffer->capacity_nbytes = buffer->nbytes;
@@ -200,7 +200,7 @@ bool npyx_buffer_grow(npyx_buffer *buffer, size_t nbytes) {
     while (capacity_nbytes < wanted_nbytes)
         capacity_nbytes = capacity_nbytes > SIZE_MAX / 2 ? wanted_nbytes : capacity_nbytes * 2;
     if (buffer->limit_nbytes != 0 && capacity_nbytes > buffer->limit_nbytes)
-        capacity_nbytes = buffer->limit_nbytes; /* or the next appends would not come here */
+        capacity_nbytes = buffer->limit_nbytes; /* or appends past the limit would not come here */
     char *bytes = buffer->host->resize(buffer->host->ctx, buffer->bytes, capacity_nbytes);
     if (bytes == NULL)
         return fail_buffer(buffer, NPYX_NOMEM);
@@ -221,7 +221,7 @@ void npyx_buffer_append_text(npyx_buffer *buffer, const char *text) {
 }
 
 void npyx_buffer_printf(npyx_buffer *buffer, const char *format, ...) {
-    char text[256]; /* numbers and short words only: longer texts are appended */
+    char text[256]; /* only for numbers and short words: longer texts are appended */
     va_list arguments;
     va_start(arguments, format);
     int nbytes = vsnprintf(text, sizeof text, format, arguments);
@@ -235,7 +235,7 @@ void npyx_buffer_append_integers(npyx_buffer *buffer, const int64_t *integers, i
         npyx_buffer_printf(buffer, i == 0 ? "%" PRId64 : ", %" PRId64, integers[i]);
 }
 
-/* A character as Python's repr shows one that does not print. */
+/* Appends a character that does not print, as Python's repr shows it. */
 static void buffer_append_escaped(npyx_buffer *buffer, uint32_t code_point) {
     if (code_point == '\n' || code_point == '\r' || code_point == '\t')
         npyx_buffer_append_text(buffer, code_point == '\n' ? "\\n" : code_point == '\r' ? "\\r" : "\\t");
@@ -253,7 +253,7 @@ void npyx_buffer_append_repr(npyx_buffer *buffer, const char *text, size_t nbyte
     npyx_buffer_append_char(buffer, quote);
     for (size_t i = 0, character_nbytes = 1; i < nbytes; i += character_nbytes) {
         character_nbytes = npyx_utf8_character(text + i, nbytes - i);
-        if (character_nbytes == 0) /* nobody lets that come here */
+        if (character_nbytes == 0) /* no caller passes invalid UTF-8 */
             return;
         uint32_t code_point = npyx_utf8_decode(text + i, character_nbytes);
         if (text[i] == quote || text[i] == '\\')

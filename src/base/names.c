@@ -1,10 +1,10 @@
 /*
- * A name set is a buffer, an array and a table with open addressing (linear probing), whose hashes have the
- * host's random key: nobody can make names that fall together.
+ * A name set is a buffer, an array and a table with open addressing (linear probing), hashed with the host's
+ * random key: nobody can construct names that collide.
  *
  *     bytes     a r r _ 0 a r r _ 1 ...
  *     entries   {off 0, 5 bytes, hash, 1st of its name} {off 5, ...} ...
- *     slots     -1 | 1 | -1 | 0 | ...     numbers of entries, at hash modulo their number or behind it
+ *     slots     -1 | 1 | -1 | 0 | ...     entry numbers, at hash modulo nslots or later
  */
 #include "names.h"
 
@@ -14,8 +14,8 @@ typedef struct npyx_name_entry {
     size_t off;
     size_t nbytes;
     uint64_t hash;
-    int64_t nsame;  /* how many up to this one have its name */
-    int64_t before; /* the one of them before this */
+    int64_t nsame;  /* entries with its name, up to this one */
+    int64_t before; /* the previous entry with its name */
 } npyx_name_entry;
 
 /* An entry's name; there are no bytes at all when all names are empty. */
@@ -23,7 +23,7 @@ static const char *text_of(const npyx_name_set *set, const npyx_name_entry *entr
     return entry->nbytes == 0 ? "" : set->bytes.bytes + entry->off;
 }
 
-/* The slot that holds the last entry of a name, or the free one where it belongs. */
+/* The slot of the last entry with a name, or the free one where it belongs. */
 static int64_t *name_set_slot_of(const npyx_name_set *set, uint64_t hash, const char *name, size_t nbytes) {
     size_t slot = (size_t)hash & (set->nslots - 1);
     for (; set->slots[slot] >= 0; slot = (slot + 1) & (set->nslots - 1)) {
@@ -57,7 +57,7 @@ int64_t npyx_name_set_before(const npyx_name_set *set, int64_t i) {
     return set->entries[i].before;
 }
 
-/* Puts an entry in the place of the one before it of the same name: a file may hold a million of one. */
+/* Puts an entry in place of the previous one with its name: a file may hold a million with one name. */
 static void name_set_place(npyx_name_set *set, int64_t i) {
     npyx_name_entry *entry = &set->entries[i];
     int64_t *slot = name_set_slot_of(set, entry->hash, text_of(set, entry), entry->nbytes);
@@ -72,7 +72,7 @@ static void place_all(npyx_name_set *set) {
         name_set_place(set, i);
 }
 
-/* At least half of the slots stay free. */
+/* Keeps at least half of the slots free. */
 static bool name_set_grow(npyx_name_set *set) {
     if (((size_t)set->count + 1) * 2 <= set->nslots)
         return true;
@@ -109,7 +109,7 @@ void npyx_name_set_cut(npyx_name_set *set, int64_t count) {
     if (count >= set->count)
         return;
     if (count == 0 &&
-        set->nslots > NPYX_NAMES_NSLOTS) { /* placing costs by slots, however few names come next */
+        set->nslots > NPYX_NAMES_NSLOTS) { /* placing costs time per slot, however few names follow */
         npyx_name_set_clear(set);
         return;
     }

@@ -1,7 +1,7 @@
 /*
- * Kernels for vectors are made of one template for each kind of vectors: GNU C's that every processor has (16
- * bytes), those of AVX2, and where much is computed of an item those of AVX-512. Which of them run is a
- * question to the processor, whose answer the C library keeps.
+ * Vector kernels are built from one template, once for each kind of vector: GNU C's, which every processor
+ * has (16 bytes), AVX2's, and AVX-512's where much is computed per item. The processor is asked which of them
+ * to run; the C library keeps its answer.
  */
 #ifndef NPYX_SIMD_H
 #define NPYX_SIMD_H
@@ -9,23 +9,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* a_b_c, of what the macros among them stand for. */
+/* a_b_c, with macros among them expanded. */
 #define NPYX_JOIN(a, b, c)  NPYX_JOIN_(a, b, c)
 #define NPYX_JOIN_(a, b, c) a##_##b##_##c
 
-/* The best that a processor has, in their order. AVX-512 is taken from where it has VBMI2, too: processors
- * before those run slower for a while once they have used it. */
+/* The best that a processor has, in ascending order. AVX-512 is used only together with VBMI2: processors
+ * without that run slower for a while once they have used it. */
 typedef enum npyx_simd { NPYX_SIMD_PORTABLE, NPYX_SIMD_AVX2, NPYX_SIMD_AVX512 } npyx_simd;
 
-/* Of a vector, lane by lane: C's isnan takes none. */
+/* Lane by lane: C's isnan accepts no vector. */
 #define NPYX_ARE_NAN(x) ((x) != (x))
 
 /*
- * Behind NPYX_WITH_AVX2 stands a function that may use it, and with _FMA multiply and add in one rounding.
- * Where there is no AVX2 these are kernels as all others, which nothing calls.
+ * NPYX_WITH_AVX2 marks a function that may use AVX2, and with _FMA multiply and add in one rounding. Where
+ * there is no AVX2 these are ordinary kernels, which nothing calls.
  *
- * LESSER and GREATER choose between vectors of doubles lane by lane, and y where one is NaN: what MINPD and
- * MAXPD do. The PORTABLE ones are of 16 bytes.
+ * LESSER and GREATER choose between vectors of doubles lane by lane, and y where one is NaN, as MINPD and
+ * MAXPD do. The PORTABLE ones have 16 bytes.
  */
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
@@ -44,7 +44,7 @@ static inline npyx_simd npyx_simd_here(void) {
 #define NPYX_GREATER_PORTABLE(x, y) _mm_max_pd(x, y)
 #define NPYX_AVX2_LESSER(x, y)      _mm256_min_pd(x, y)
 #define NPYX_AVX2_GREATER(x, y)     _mm256_max_pd(x, y)
-/* Four items as doubles: gcc 12 takes __builtin_convertvector of these apart, through memory. */
+/* Four items as doubles: gcc 12 splits __builtin_convertvector of these, through memory. */
 #define NPYX_AVX2_LOAD_F32(items) _mm256_cvtps_pd(_mm_loadu_ps((const void *)(items)))
 #define NPYX_AVX2_LOAD_I32(items) _mm256_cvtepi32_pd(_mm_loadu_si128((const void *)(items)))
 #else

@@ -36,8 +36,8 @@ static inline uint64_t siphash_fold(siphash_state *s) {
     return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
-/* Begins with `somepseudorandomlygeneratedbytes`. The last word is what is left of the bytes, with the low
- * byte of their number on top. The marks tell one kind of hash from the other. */
+/* Starts from `somepseudorandomlygeneratedbytes`. The last word holds the remaining bytes, with the low byte
+ * of their number on top. The marks tell the kinds of hash apart. */
 static siphash_state siphash_absorb(const uint8_t *key, const uint8_t *bytes, size_t nbytes,
                                     uint8_t first_mark, uint8_t last_mark) {
     uint64_t k0 = npyx_load_u64(key, false), k1 = npyx_load_u64(key + 8, false);

@@ -1,6 +1,6 @@
 /*
- * SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed hash that nobody can make without the key, even having
- * seen it for other bytes.
+ * SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed hash that nobody can compute without the key, even
+ * having seen it for other bytes.
  */
 #ifndef NPYX_SIPHASH_H
 #define NPYX_SIPHASH_H
@@ -9,10 +9,10 @@
 
 enum { NPYX_SIPHASH_KEY_NBYTES = 16, NPYX_SIPHASH_NBYTES = 16 };
 
-/* The hash of 64 bits; as bytes it is written little-endian. */
+/* The 64-bit hash; as bytes it is written little-endian. */
 uint64_t npyx_siphash(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *bytes, size_t nbytes);
 
-/* The hash of 128 bits. */
+/* The 128-bit hash. */
 void npyx_siphash_128(const uint8_t key[NPYX_SIPHASH_KEY_NBYTES], const void *bytes, size_t nbytes,
                       uint8_t hash[NPYX_SIPHASH_NBYTES]);
 

@@ -24,7 +24,7 @@ void npyx_error_set_kind(npyx_error *error, npyx_error_kind kind) {
 
 const char *npyx_error_kind_name(const npyx_error *error) {
     static const char *const names[] = {
-        [NPYX_KIND_OF_STATUS] = "limit", /* of the statuses that are not below: of memory, size or time */
+        [NPYX_KIND_OF_STATUS] = "limit", /* for statuses not listed below: memory, size or time */
         [NPYX_KIND_MISSING] = "missing",     [NPYX_KIND_UNREADABLE] = "unreadable",
         [NPYX_KIND_EMPTY] = "empty",         [NPYX_KIND_FORMAT] = "format",
         [NPYX_KIND_UNKNOWN] = "format",      [NPYX_KIND_HEADER] = "header",

@@ -1,6 +1,6 @@
 #include "tunables.h"
 
-/* Of the test build alone: the released one has constants. */
+/* Only for the test build: the released one has constants. */
 #ifdef NPYX_TUNED
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ static const struct {
 
 enum { NTUNABLES = sizeof tunables / sizeof tunables[0], PREFIX_NBYTES = sizeof "NPYX_" - 1 };
 
-/* First sizes, and those that they grow to. */
+/* First sizes, and the sizes they grow to. */
 static int *const growing[][2] = {{&NPYX_FIRST_BLOCK_NBYTES, &NPYX_WORK_NBYTES},
                                   {&NPYX_FIRST_PANEL_NBYTES, &NPYX_MAX_PANEL_NBYTES},
                                   {&NPYX_FIRST_INPUT_NBYTES, &NPYX_INPUT_NBYTES},
@@ -49,7 +49,7 @@ static void tunables_set(const char *setting) {
         tunables_fail(setting);
 }
 
-/* Before anything else of the library runs. */
+/* Runs before anything else in the library. */
 __attribute__((constructor)) static void tunables_read(void) {
     const char *settings = getenv("NPYEXT_TUNE");
     char *copy = settings == NULL ? NULL : strdup(settings), *rest = NULL;
@@ -64,5 +64,5 @@ __attribute__((constructor)) static void tunables_read(void) {
 }
 
 #else
-typedef int npyx_no_tunables; /* a file of nothing is none in C */
+typedef int npyx_no_tunables; /* C does not allow an empty file */
 #endif

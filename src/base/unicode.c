@@ -1,18 +1,18 @@
 /*
- * What the Unicode character database says of characters.
+ * What the Unicode character database says about characters.
  *
- * Those that print and those that do not lie in runs that take turns, so the lengths of the runs say all:
+ * Printing and non-printing characters come in alternating runs, so the lengths of the runs say it all:
  *
  *     0       32                 127      161
  *     |  32   |        95        |   34   |  12 ...
  *     does not print   prints     does not  prints
  *
- * A character prints when the number of runs that end at or before it is odd. The walk passes two of
- * them for ASCII, which is what names are made of, and some 600 for Chinese.
+ * A character prints when the number of runs that end at or before it is odd. The walk passes two of them for
+ * ASCII, the usual alphabet of names, and about 600 for Chinese.
  */
 #include "utf8.h"
 
-/* From the general categories of Unicode 18.0: Cc, Cf, Cs, Co, Cn, Zl, Zp and Zs do not print, but for the
+/* From the general categories of Unicode 18.0: Cc, Cf, Cs, Co, Cn, Zl, Zp and Zs do not print, except for the
  * space. Laid out by hand: columns would take twice the room. */
 /* clang-format off */
 static const uint32_t unicode_runs[] = {

@@ -7,7 +7,7 @@
 
 #include "status.h"
 
-/* Unsigned where its user says so. */
+/* Unsigned where a function says so. */
 typedef struct npyx_wide {
     uint64_t low;
     uint64_t high;
@@ -73,8 +73,8 @@ static inline uint32_t npyx_wide_divide_unsigned(npyx_wide *value, uint32_t divi
     return (uint32_t)remainder;
 }
 
-/* The same of a signed one, rounding down: the remainder is never negative. What is all the other bits of n
- * is -1 - n, and rounding that toward zero rounds n down. */
+/* The same for a signed number, rounding down: the remainder is never negative. n with all bits flipped is -1
+ * - n, and rounding that toward zero rounds n down. */
 static inline uint32_t npyx_wide_divide(npyx_wide *value, uint32_t divisor) {
     uint64_t flip = npyx_wide_is_negative(*value) ? UINT64_MAX : 0;
     npyx_wide magnitude = {value->low ^ flip, value->high ^ flip};
@@ -83,8 +83,8 @@ static inline uint32_t npyx_wide_divide(npyx_wide *value, uint32_t divisor) {
     return flip != 0 ? divisor - 1 - remainder : remainder;
 }
 
-/* The other way: multiplies by factor and adds addend, which is below factor. False when that does not fit.
- */
+/* The inverse: multiplies by factor and adds addend, which is below factor. False when the result does not
+ * fit. */
 static inline bool npyx_wide_scale(npyx_wide *value, uint32_t factor, uint32_t addend) {
     uint64_t flip = npyx_wide_is_negative(*value) ? UINT64_MAX : 0;
     npyx_wide scaled = npyx_wide_add(npyx_wide_multiply(value->low ^ flip, factor),
@@ -96,12 +96,12 @@ static inline bool npyx_wide_scale(npyx_wide *value, uint32_t factor, uint32_t a
     return fits;
 }
 
-/* The magnitude, which as an unsigned number of 128 bits always fits. */
+/* The magnitude, which always fits an unsigned 128-bit number. */
 static inline npyx_wide npyx_wide_magnitude(npyx_wide value) {
     return npyx_wide_is_negative(value) ? npyx_wide_subtract((npyx_wide){0, 0}, value) : value;
 }
 
-/* The nearest double, or one beside it. */
+/* The nearest double, or one next to it. */
 static inline double npyx_wide_to_f64(npyx_wide value) {
     npyx_wide magnitude = npyx_wide_magnitude(value);
     double real = (double)magnitude.high * 0x1p64 + (double)magnitude.low;
@@ -113,7 +113,7 @@ static inline size_t npyx_wide_text(npyx_wide value, char text[NPYX_WIDE_TEXT_NB
     npyx_wide magnitude = npyx_wide_magnitude(value);
     char digits[NPYX_WIDE_TEXT_NBYTES];
     size_t ndigits = 0, nbytes = 0;
-    do { /* from the last one on */
+    do { /* last digit first */
         digits[ndigits++] = (char)('0' + npyx_wide_divide_unsigned(&magnitude, 10));
     } while ((magnitude.low | magnitude.high) != 0);
     if (npyx_wide_is_negative(value))

@@ -2,7 +2,7 @@
 
 struct npyx_checkpoints {
     npyx_host *host;
-    int64_t span_nbytes; /* of output, from one to the next at least */
+    int64_t span_nbytes; /* least output between two of them */
     int64_t next_off;
     int count;
     int64_t capacity;
@@ -42,7 +42,7 @@ static int64_t add_capped(int64_t a, int64_t b) {
     return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-/* Gives up the first of every two, and wants them twice as far apart from now on. */
+/* Drops the first of every two, and wants them twice as far apart from now on. */
 static void thin(npyx_checkpoints *table) {
     int nkept = 0;
     for (int i = 0; i < table->count; i++) {
@@ -57,7 +57,7 @@ static void thin(npyx_checkpoints *table) {
     table->next_off = add_capped(nkept > 0 ? table->items[nkept - 1].off : 0, table->span_nbytes);
 }
 
-/* The table of a host that has the most, the oldest among equals. */
+/* A host's table with the most checkpoints, the oldest among equals. */
 static npyx_checkpoints *largest_table(const npyx_host *host) {
     npyx_checkpoints *largest = host->checkpoints;
     for (npyx_checkpoints *table = largest; table != NULL; table = table->older) {
@@ -74,7 +74,7 @@ void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkp
         thin(table);
     while (is_kept && host->ncheckpoints >= NPYX_CHECKPOINTS_PER_HOST)
         thin(largest_table(host));
-    /* When it was this table that was thinned, the checkpoint may be nearer than wanted by now. */
+    /* If this table was thinned, the checkpoint may now be nearer than wanted. */
     if (checkpoint->off >= table->next_off) {
         table->next_off = add_capped(checkpoint->off, table->span_nbytes);
         npyx_checkpoint *items =
@@ -93,7 +93,7 @@ int64_t npyx_checkpoints_next_off(const npyx_checkpoints *table) {
     return table == NULL ? INT64_MAX : table->next_off;
 }
 
-/* How many there are at or before off. */
+/* The number of checkpoints at or before off. */
 static int count_to(const npyx_checkpoints *table, int64_t off) {
     int low = 0, high = table == NULL ? 0 : table->count;
     while (low < high) {

@@ -4,7 +4,7 @@
 
 enum { PAGE_NBYTES = 1 << 12 };
 
-/* What stands behind the bytes of a note. */
+/* What follows the bytes of a note. */
 typedef struct edit_note {
     int64_t off;
     int64_t nbytes;
@@ -45,7 +45,7 @@ void npyx_edit_close(npyx_edit *edit) {
 
 /* ---- windows ---- */
 
-/* The file's bytes of a window. */
+/* The window's bytes as they are in the file. */
 static uint8_t *edit_before(const npyx_edit *edit, const npyx_edit_window *window) {
     return window->now + edit->max_nbytes;
 }
@@ -71,7 +71,7 @@ static npyx_status edit_flush_window(npyx_edit *edit, npyx_edit_window *window, 
     return NPYX_OK;
 }
 
-/* One that goes on where the last one ended is twice as large. */
+/* A window that continues where the last one ended is twice as large. */
 static void edit_choose_size(const npyx_edit *edit, npyx_edit_window *window, int64_t off) {
     int64_t gap_nbytes = off - (window->off + (int64_t)window->nbytes);
     bool goes_on = window->nbytes > 0 && gap_nbytes >= 0 && gap_nbytes < (int64_t)window->nbytes;
@@ -80,7 +80,7 @@ static void edit_choose_size(const npyx_edit *edit, npyx_edit_window *window, in
         window->wanted_nbytes = edit->max_nbytes;
 }
 
-/* Moves a window to where off is in it. */
+/* Moves a window so that it contains off. */
 static npyx_status edit_move(npyx_edit *edit, npyx_edit_window *window, const npyx_edit_line *line,
                              int64_t off, bool takes_notes, npyx_error *error) {
     NPYX_TRY(edit_flush_window(edit, window, takes_notes, error));
@@ -88,14 +88,14 @@ static npyx_status edit_move(npyx_edit *edit, npyx_edit_window *window, const np
         window->now = npyx_alloc(edit->sink->host, 2 * edit->max_nbytes);
     NPYX_TRY(npyx_check_memory(window->now, error));
     edit_choose_size(edit, window, off);
-    /* From the page on, or from the part of it that a window holds: off has to be in the window. */
+    /* From the start of the page, or of the part of it that a window holds: off has to be in the window. */
     int64_t part_nbytes = edit->max_nbytes < PAGE_NBYTES ? (int64_t)edit->max_nbytes : PAGE_NBYTES;
     int64_t first_off = off / part_nbytes * part_nbytes;
     first_off = first_off > line->off ? first_off : line->off;
     int64_t left_nbytes = line->end_off - first_off;
     size_t nbytes =
         left_nbytes < (int64_t)window->wanted_nbytes ? (size_t)left_nbytes : window->wanted_nbytes;
-    window->nbytes = 0; /* it shows nothing until all is read */
+    window->nbytes = 0; /* it is empty until all has been read */
     NPYX_TRY(npyx_sink_read(edit->sink, first_off, edit_before(edit, window), nbytes, error));
     memcpy(window->now, edit_before(edit, window), nbytes);
     window->off = first_off;
@@ -139,8 +139,8 @@ int64_t npyx_edit_mark(const npyx_edit *edit) {
     return edit->sink == NULL ? 0 : edit->notes->nbytes;
 }
 
-/* Brings the bytes of the last note back; *end is where the notes end, and goes to where it began. A note is
- * never longer than a window. */
+/* Restores the bytes of the last note; *end is where the notes end, and moves to where that note began. A
+ * note is never longer than a window. */
 static npyx_status edit_bring_back(const npyx_edit *edit, int64_t *end, uint8_t *bytes, npyx_error *error) {
     edit_note note;
     int64_t note_off = *end - (int64_t)sizeof note;

@@ -1,3 +1,4 @@
+/* Paths, descriptors and what the system says about files, in this codec's errors and values. */
 #include "file_system.h"
 
 #include <errno.h>
@@ -74,7 +75,7 @@ npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, v
     return NPYX_OK;
 }
 
-/* Bytes from one file to the same place of another one, through a buffer. */
+/* Copies bytes from one file to the same offset of another, through a buffer. */
 static npyx_status copy_piece(npyx_host *host, int from, int to, int64_t off, size_t nbytes, uint8_t *buffer,
                               npyx_error *error) {
     size_t read_nbytes = 0, written_nbytes = 0;
@@ -89,8 +90,8 @@ static npyx_status copy_piece(npyx_host *host, int from, int to, int64_t off, si
     return NPYX_OK;
 }
 
-/* What is no hole, from off to end_off: within the kernel or the file server where *plainly is false, which
- * it becomes where that cannot be. */
+/* Copies data from off to end_off: within the kernel or the file server unless *plainly, which becomes true
+ * where that is not possible. */
 static npyx_status copy_range(npyx_host *host, int from, int to, int64_t off, int64_t end_off, bool *plainly,
                               npyx_error *error) {
     enum { COPIED_AT_ONCE_NBYTES = 1 << 20 };
@@ -119,7 +120,7 @@ static npyx_status copy_range(npyx_host *host, int from, int to, int64_t off, in
 
 npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbytes, bool plainly,
                                  npyx_error *error) {
-    /* a file system that can share the blocks of two files copies nothing until they are written to */
+    /* a file system that can share the blocks of two files copies nothing until one is written to */
     if (!plainly && npyx_system_clone(from, to) == 0)
         return NPYX_OK;
     for (int64_t off = 0, end_off = 0; off < nbytes; off = end_off) {
@@ -129,7 +130,7 @@ npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbyt
     }
     int result;
     do
-        result = ftruncate(to, (off_t)nbytes); /* a hole may be the last */
+        result = ftruncate(to, (off_t)nbytes); /* the file may end in a hole */
     while (result != 0 && errno == EINTR);
     return result == 0 ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be written");
 }

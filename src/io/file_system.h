@@ -1,6 +1,6 @@
 /*
- * The way to the file system: nothing else opens or looks up a path, so that a host's root confines all of
- * them; and what the system says of files, as this codec's errors and values.
+ * Access to the file system: nothing else opens or looks up a path, so that a host's root confines all paths;
+ * and what the system says about files, as this codec's errors and values.
  */
 #ifndef NPYX_FILE_SYSTEM_H
 #define NPYX_FILE_SYSTEM_H
@@ -19,47 +19,47 @@ int npyx_path_open(const npyx_host *host, const char *path, int flags);
 /* stat(2): links are followed. */
 int npyx_path_stat(const npyx_host *host, const char *path, npyx_stat *found);
 
-/* Whether an errno says that there is nothing at a path that this process could read: it is missing,
- * forbidden, or leads nowhere. Anything else is a fault, and not to be taken for that. */
+/* Whether an errno means that there is nothing at a path that this process could read: it is missing,
+ * forbidden, or leads nowhere. Anything else is a fault, and must not be mistaken for that. */
 bool npyx_errno_is_absence(int errno_value);
 
-/* Whether something is at the path; a link is, wherever it leads. */
+/* Whether something is at the path; a link counts, wherever it leads. */
 npyx_status npyx_path_exists(const npyx_host *host, const char *path, bool *exists, npyx_error *error);
 
-/* readlink(2): EINVAL for what is no link. */
+/* readlink(2): EINVAL for anything but a link. */
 ssize_t npyx_path_read_link(const npyx_host *host, const char *path, char *target, size_t capacity_nbytes);
 
-/* lstat(2) of an entry of an open folder, by its name. */
+/* lstat(2) of an entry of an open folder, by name. */
 int npyx_entry_stat(int folder, const char *name, npyx_stat *found);
 
-/* npyx_fail_errno for a path that was to be opened or looked up: says so when it leads out of the root. */
+/* npyx_fail_errno for a path that could not be opened or looked up: says so when it leads out of the root. */
 npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_value, const char *what);
 
-/* pread(2) until nbytes are there or the file ends: *read_nbytes tells. A failure is `what (the reason)`.
+/* pread(2) until nbytes are read or the file ends, as *read_nbytes says. A failure is `what (the reason)`.
  * With a host the calls are counted, and between pieces of a long read it is asked whether to stop. */
 npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, void *bytes, size_t nbytes,
                                  size_t *read_nbytes, const char *what, npyx_error *error);
 
-/* Copies the first nbytes of one open file into another, which is empty: by sharing blocks, within the kernel
- * or the file server, or else, as for one who copies plainly, by reading and writing. Holes stay holes.
- * Between pieces the host is asked whether to stop. */
+/* Copies the first nbytes of one open file into another, empty one: by sharing blocks, within the kernel or
+ * the file server, or else, or if plainly, by reading and writing. Holes stay holes. Between pieces the host
+ * is asked whether to stop. */
 npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbytes, bool plainly,
                                  npyx_error *error);
 
 /* fstat(2). */
 npyx_status npyx_descriptor_stat(int descriptor, npyx_stat *found, npyx_error *error);
 
-/* close(2) of what is open; *descriptor is -1 for what is not, and then. */
+/* close(2) unless *descriptor is -1, which it is afterwards. */
 void npyx_descriptor_close(int *descriptor);
 
-/* How a file is opened for reading: without waiting on anything, should it be no regular one after all. */
+/* How a file is opened for reading: without waiting, in case it is not a regular one after all. */
 enum { NPYX_FILE_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
-/* As many of a file's first bytes as are read when it is opened ahead. */
+/* How many of a file's first bytes are read when it is opened ahead. */
 enum { NPYX_FILE_HEAD_NBYTES = 512 };
 
-/* A source of an open regular file, of which found was said a moment ago and whose first head_nbytes were
- * read; 0: none were. The descriptor is the source's from here on, and closed on failure, too. */
+/* A source of an open regular file, given its latest stat in found and its first head_nbytes, already read;
+ * 0: none were. The descriptor is the source's from here on, and closed on failure, too. */
 npyx_status npyx_source_adopt_file(npyx_host *host, int descriptor, const npyx_stat *found,
                                    const uint8_t *head, size_t head_nbytes, npyx_source **source,
                                    npyx_file_info *info, npyx_error *error);

@@ -5,15 +5,16 @@
 #include "file_system.h"
 #include "threads.h"
 
-/* Three for each thread that may wait: one is opened, one waits to be taken, one to be opened. */
+/* Three for each thread that may wait: one being opened, one waiting to be taken, one waiting to be
+ * opened. */
 enum {
     FILES_NSLOTS = 3 * NPYX_MAX_NTHREADS,
-    /* threads that wait for more are woken for so many, because waking them costs as much as opening two */
+    /* waiting threads are woken for this many, because waking them costs as much as opening two */
     FILES_NALLOWED = NPYX_MAX_NTHREADS
 };
 
 typedef struct file_slot {
-    int descriptor; /* -1: not had */
+    int descriptor; /* -1: none */
     bool is_out_of_descriptors;
     npyx_stat found;
     ssize_t head_nbytes;
@@ -30,10 +31,10 @@ struct npyx_files_ahead {
     file_slot slots[FILES_NSLOTS]; /* path first + i is in slot i % FILES_NSLOTS */
 };
 
-/* Opens a file, in any thread. Errors are told by errno alone, as the system's calls do. */
+/* Opens a file, in any thread. Reports errors only by errno, like the system's calls. */
 static bool files_open(const npyx_files_ahead *ahead, const char *path, file_slot *slot) {
     npyx_stat before;
-    /* before it is opened: whoever waits at the other end of a FIFO must not notice */
+    /* before it is opened: a process at the other end of a FIFO must not notice */
     if (!ahead->are_regular && (npyx_path_stat(ahead->host, path, &before) != 0 || !S_ISREG(before.st_mode)))
         return false;
     slot->descriptor = npyx_path_open(ahead->host, path, NPYX_FILE_FLAGS);
@@ -76,7 +77,7 @@ npyx_files_ahead *npyx_files_ahead_start(npyx_host *host, const char *const *pat
     return ahead;
 }
 
-/* Ends the threads and closes what nobody has taken. */
+/* Ends the threads and closes what was not taken. */
 static void files_give_up(npyx_files_ahead *ahead) {
     npyx_crew_stop(ahead->crew);
     ahead->crew = NULL;

@@ -34,7 +34,7 @@ static const first_bytes_magic magics[] = {
     MAGIC(0, "Obj\1", "an Avro file"),                   /* Avro Specification: Object Container Files */
     MAGIC(0, "GGUF", "a GGUF file"),                     /* ggml, docs/gguf.md */
     MAGIC(0, "MATLAB 5.0 MAT-file", "a MATLAB file"), /* MAT-File Format (MathWorks): the descriptive text */
-    MAGIC(0, "MATLAB 7.3 MAT-file", "a MATLAB file"), /* HDF5 behind such a text */
+    MAGIC(0, "MATLAB 7.3 MAT-file", "a MATLAB file"), /* HDF5 after such a text */
     MAGIC(0, "SIMPLE  =", "a FITS file"),             /* FITS Standard 4.0, 4.4.1.1 */
     MAGIC(128, "DICM", "a DICOM file"),               /* DICOM PS3.10, 7.1 */
     MAGIC(344, "n+1\0", "a NIfTI file"),              /* nifti1.h: magic */
@@ -48,7 +48,7 @@ static const first_bytes_magic magics[] = {
     MAGIC(0, "PK\5\6", "a zip archive"),                  /* APPNOTE 4.3.16: an empty one */
     MAGIC(0, "\x89PNG\r\n\x1a\n", "a PNG picture"),       /* RFC 2083, 3.1 */
     MAGIC(0, "\xff\xd8\xff", "a JPEG picture"),           /* ITU-T T.81, B.1.1.3: SOI and a marker */
-    MAGIC(0, "RIFF????WAVE", "a WAVE sound"), /* RIFF (Microsoft and IBM, 1991): a chunk of a form */
+    MAGIC(0, "RIFF????WAVE", "a WAVE sound"), /* RIFF (Microsoft and IBM, 1991): a chunk with a form type */
     MAGIC(0, "RIFF????WEBP", "a WebP picture"),
     MAGIC(0, "GIF87a", "a GIF picture"), /* GIF89a Specification, 17 */
     MAGIC(0, "GIF89a", "a GIF picture"),
@@ -59,7 +59,7 @@ static const first_bytes_magic magics[] = {
     MAGIC(0, "%PDF-", "a PDF document"),                                     /* ISO 32000-1, 7.5.2 */
     MAGIC(0, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a Microsoft Office file"), /* MS-CFB, 2.2 */
     MAGIC(0, "\177ELF", "an ELF program or library"), /* System V ABI: ELF Identification */
-    /* torch/serialization.py, MAGIC_NUMBER: what torch.save pickled first before it wrote zips */
+    /* torch/serialization.py, MAGIC_NUMBER: the first thing that torch.save pickled before it wrote zips */
     MAGIC(0, "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19", "a PyTorch file"),
     /* git-lfs, docs/spec.md: The Pointer */
     MAGIC(0, "version https://git-lfs", "a Git LFS pointer, not the file itself"),
@@ -67,7 +67,7 @@ static const first_bytes_magic magics[] = {
     MAGIC(0, "#!", "a script"),                                              /* execve(2) */
 };
 
-/* A `?` stands for any byte. */
+/* Whether the bytes at off are these; a `?` matches any byte. */
 static bool has(const uint8_t *head, size_t nbytes, size_t off, const char *bytes, size_t wanted_nbytes) {
     if (off + wanted_nbytes > nbytes)
         return false;
@@ -106,7 +106,7 @@ static const char *find_magic(const uint8_t *head, size_t nbytes) {
 
 /* ---- formats with a rule ---- */
 
-/* A number of a tar header: octal digits between blanks and NULs; -1 for anything else. */
+/* A number in a tar header: octal digits between blanks and NULs; -1 for anything else. */
 static int64_t tar_number(const uint8_t *field, size_t nbytes) {
     size_t i = 0;
     int64_t number = 0;
@@ -121,9 +121,7 @@ static int64_t tar_number(const uint8_t *field, size_t nbytes) {
     return has_digits && i == nbytes ? number : -1;
 }
 
-/* POSIX.1-2017, pax: ustar Interchange Format. `chksum` is the sum of the header's bytes, its own counted as
- * blanks; old writers added them up as signed. The first tars had no magic, so it is the sum that decides. */
-/* Of all bytes of a block, eight at a time: 64 times 255 fits into 16 bits. */
+/* The sum of a block's bytes, eight at a time: 64 times 255 fits in 16 bits. */
 static int64_t sum_of_block(const uint8_t *block) {
     const uint64_t every_other = 0x00ff00ff00ff00ff, halves = 0x0000ffff0000ffff;
     uint64_t even = 0, odd = 0;
@@ -137,7 +135,8 @@ static int64_t sum_of_block(const uint8_t *block) {
     return (int64_t)((even & UINT32_MAX) + (even >> 32));
 }
 
-/* Bytes are added up as unsigned, by old programs as signed, and the sum itself as blanks. */
+/* POSIX.1-2017, pax: ustar Interchange Format. `chksum` is the sum of the header's bytes, with its own
+ * counted as blanks; old writers added them up as signed. The first tars had no magic, so the sum decides. */
 bool npyx_is_tar_header(const uint8_t block[NPYX_TAR_BLOCK_NBYTES]) {
     enum { SUM_OFF = 148, SUM_NBYTES = 8 };
     int64_t sum = sum_of_block(block), stored = tar_number(block + SUM_OFF, SUM_NBYTES);
@@ -156,7 +155,7 @@ bool npyx_begins_tar(const void *bytes, size_t nbytes) {
     return nbytes >= NPYX_TAR_BLOCK_NBYTES && *(const uint8_t *)bytes != '\0' && npyx_is_tar_header(bytes);
 }
 
-/* pickletools.py of CPython: PROTO, then FRAME from protocol 4 on, or an opcode that a value begins with. */
+/* pickletools.py of CPython: PROTO, then FRAME from protocol 4 on, or an opcode that can begin a value. */
 static bool is_pickle(const uint8_t *head, size_t nbytes) {
     static const char first_opcodes[] = "]})(cXKMJGNUTBC}\x88\x89\x8a\x8c\x8e\x8f\x96IS";
     if (nbytes < 4 || head[0] != 0x80 || head[1] < 2 || head[1] > 5)
@@ -176,7 +175,7 @@ static size_t first_bytes_skip_blanks(const uint8_t *head, size_t nbytes, size_t
     return off;
 }
 
-/* safetensors, README: Format. The header's size, at most 100 MB, and JSON, which may have blanks around its
+/* safetensors, README: Format. The header's size, at most 100 MB, then JSON, with possible blanks around its
  * braces. */
 bool npyx_begins_safetensors(const void *bytes, size_t nbytes) {
     const uint8_t *head = bytes;
@@ -187,7 +186,7 @@ bool npyx_begins_safetensors(const void *bytes, size_t nbytes) {
     return brace < nbytes && head[brace] == '{' && (next >= nbytes || head[next] == '"' || head[next] == '}');
 }
 
-/* bzip2 1.0 compress.c: the size of blocks, and a block's magic, which is pi, or the end's, its root. */
+/* bzip2 1.0 compress.c: the block size, then a block's magic, which is pi, or the end's, its root. */
 static bool is_bzip2(const uint8_t *head, size_t nbytes) {
     return has(head, nbytes, 0, "BZh", 3) && nbytes >= 10 && head[3] >= '1' && head[3] <= '9' &&
            (memcmp(head + 4, "1AY&SY", 6) == 0 || memcmp(head + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
@@ -204,12 +203,12 @@ static bool is_pyc(const uint8_t *head, size_t nbytes) {
 
 /* ---- texts ---- */
 
-/* Whether text, in letters of either size, is at off, which is no further than nbytes. */
+/* Whether word, in either case, is at off, which is at most nbytes. */
 static bool has_word(const uint8_t *head, size_t nbytes, size_t off, const char *word) {
     return nbytes - off >= strlen(word) && strncasecmp((const char *)head + off, word, strlen(word)) == 0;
 }
 
-/* UTF-8 without control characters; the last character may be cut. Of a few bytes that says nothing. */
+/* UTF-8 without control characters; the last character may be cut. A few bytes prove nothing. */
 static bool first_bytes_is_text(const uint8_t *head, size_t nbytes) {
     enum { MIN_NBYTES = 8 };
     for (size_t i = 0; i < nbytes;) {
@@ -231,7 +230,7 @@ static const char *kind_of_text(const uint8_t *head, size_t nbytes) {
     if (!first_bytes_is_text(head, nbytes))
         return NULL;
     if (has_word(head, nbytes, off, "<?xml"))
-        return "an XML document"; /* XML 1.0, 2.8: what object stores answer with when they refuse */
+        return "an XML document"; /* XML 1.0, 2.8: how object stores answer when they refuse */
     bool is_json = off < nbytes && (head[off] == '{' || head[off] == '['); /* RFC 8259, 2 */
     return is_json ? "JSON" : "plain text";
 }

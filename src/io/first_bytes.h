@@ -1,6 +1,6 @@
 /*
- * What a file is, told by its first bytes: a format of arrays, or what people take for one or could overwrite
- * by mistake, for error messages. Only what is sure is named.
+ * What a file is, judging by its first bytes: a format of arrays, or something that people mistake for one or
+ * could overwrite by accident, for error messages. Only certain matches are named.
  */
 #ifndef NPYX_FIRST_BYTES_H
 #define NPYX_FIRST_BYTES_H
@@ -17,21 +17,21 @@ bool npyx_begins_gzip(const void *bytes, size_t nbytes);
 /* Like a safetensors file: with the length of a header and its first brace (README, Format). */
 bool npyx_begins_safetensors(const void *bytes, size_t nbytes);
 
-/* Whether they begin like a tar: with a header that has a name and whose sum is right. And whether a block is
- * a tar's header, by its sum alone. */
+/* Whether they begin like a tar, with a header that has a name and a correct sum; and whether a block is a
+ * tar header, judging only by its sum. */
 enum { NPYX_TAR_BLOCK_NBYTES = 512 };
 bool npyx_begins_tar(const void *bytes, size_t nbytes);
 bool npyx_is_tar_header(const uint8_t block[NPYX_TAR_BLOCK_NBYTES]);
 
-/* As much of a file's beginning as is looked at: a tar header is a block of that size. */
+/* How much of a file's beginning is looked at: a tar header is a block of that size. */
 enum { NPYX_LOOKALIKE_NBYTES = 512 };
 
-/* head is the file's first nbytes, NPYX_LOOKALIKE_NBYTES of them or all that there are. A phrase that goes
- * after "is", such as `an SQLite database` or `plain text`; NULL for what is not known. Array files are not
- * known here, but for a zip, which an .npz is. */
+/* head is the file's first NPYX_LOOKALIKE_NBYTES, or all of it. Returns a phrase to follow "is", such as `an
+ * SQLite database` or `plain text`; NULL when unknown. Array files are not recognised here, except a zip,
+ * which an .npz is. */
 const char *npyx_lookalike(const uint8_t *head, size_t nbytes);
 
-/* `the bytes 93 4E 55 4D`: the first of what is not known, four at most, for a message. */
+/* `the bytes 93 4E 55 4D`: the first bytes of something unknown, at most four, for a message. */
 enum { NPYX_FIRST_BYTES_NBYTES = 24 };
 void npyx_first_bytes_text(const uint8_t *head, size_t nbytes, char text[NPYX_FIRST_BYTES_NBYTES]);
 

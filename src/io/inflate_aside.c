@@ -5,14 +5,14 @@
 #include "base/crc32.h"
 
 enum {
-    /* zlib 1.2 and 1.3 take 7 KiB, and 32 KiB for a window; zlib-ng more */
+    /* zlib 1.2 and 1.3 need 7 KiB, and 32 KiB for a window; zlib-ng more */
     ASIDE_ARENA_NBYTES = 96 << 10,
 };
 
 struct npyx_inflate_room {
     z_stream stream;
     bool is_live;
-    size_t used_nbytes; /* of the arena: zlib gives back what it took in the end only */
+    size_t used_nbytes; /* of the arena: zlib frees memory only at the end */
     uint8_t arena[ASIDE_ARENA_NBYTES];
     uint8_t input[NPYX_ASIDE_INPUT_NBYTES_MOST];
 };
@@ -53,7 +53,7 @@ void npyx_inflate_room_free(npyx_host *host, npyx_inflate_room *room) {
     npyx_free(host, room);
 }
 
-/* Brings the stream to where the piece begins. */
+/* Moves the stream to the start of the piece. */
 static bool aside_begin(npyx_inflate_room *room, const npyx_checkpoint *from) {
     z_stream *stream = &room->stream;
     stream->avail_in = 0;
@@ -91,7 +91,7 @@ bool npyx_inflate_aside(npyx_inflate_room *room, const npyx_deflated *piece, uin
     for (size_t done = 0; done < nbytes || (piece->is_last && code == Z_OK);) {
         size_t wanted_nbytes =
             nbytes - done < NPYX_ASIDE_STEP_NBYTES ? nbytes - done : NPYX_ASIDE_STEP_NBYTES;
-        bool is_behind = wanted_nbytes == 0; /* all is there, and the stream is to end */
+        bool is_behind = wanted_nbytes == 0; /* everything is there, and the stream must end */
         if (npyx_crew_is_stopping(piece->crew))
             return false;
         if (stream->avail_in == 0 && !aside_fetch(room, piece, &input_off) && !is_behind)

@@ -7,23 +7,23 @@
 enum {
     PIECES_NSLOTS = NPYX_MAX_NTHREADS + 1,
     MIN_NPIECES = 3,
-    /* of a stream beyond 512 MiB pieces are longer than that, and two threads' worth of them too large */
+    /* pieces of a stream beyond 512 MiB are longer, and those for two threads too large */
     MAX_PIECE_NBYTES = 1 << 21
 };
 
 typedef struct piece_slot {
     npyx_inflate_room *room;
     npyx_deflated deflated;
-    npyx_checkpoint from; /* a copy: tables may give any up */
+    npyx_checkpoint from; /* a copy: tables may drop any */
     uint8_t window[NPYX_CHECKPOINT_WINDOW_NBYTES];
     int64_t off;
-    int64_t nbytes; /* 0: there is no such piece */
+    int64_t nbytes; /* 0: no such piece */
     int64_t input_nbytes;
-    uint32_t crc_behind; /* of all output up to the piece's end */
+    uint32_t crc_behind; /* of all output up to the end of the piece */
     uint8_t *bytes;
     size_t capacity_nbytes;
     bool is_good;
-    bool is_told; /* what it took to make it was counted */
+    bool is_told; /* the cost of making it was counted */
 } piece_slot;
 
 struct npyx_inflate_pieces {
@@ -34,12 +34,12 @@ struct npyx_inflate_pieces {
     npyx_crew *crew;
     int64_t nprepared; /* pieces, the last of which ends at next_off */
     int64_t next_off;  /* INT64_MAX: there are no more */
-    int64_t at;        /* the piece that is read from */
+    int64_t at;        /* the piece being read */
     int64_t nslots;
     piece_slot *slots; /* piece i is in slot i % nslots */
 };
 
-/* In any thread. */
+/* Inflates a piece, in any thread. */
 static void piece_make(void *ctx, int64_t number) {
     const npyx_inflate_pieces *pieces = ctx;
     piece_slot *slot = &pieces->slots[number % pieces->nslots];
@@ -60,7 +60,7 @@ static bool piece_reserve(npyx_host *host, piece_slot *slot, size_t nbytes) {
     return slot->bytes != NULL;
 }
 
-/* Says where a piece begins and ends; false when there is none. */
+/* Sets where a piece begins and ends; false when there is none. */
 static bool piece_place(npyx_inflate_pieces *pieces, piece_slot *slot) {
     int64_t off = pieces->next_off;
     if (off >= pieces->nbytes)
@@ -90,7 +90,7 @@ static bool piece_place(npyx_inflate_pieces *pieces, piece_slot *slot) {
     return true;
 }
 
-/* Has the threads go on as far as there are slots; the piece at hand keeps its own. */
+/* Lets the threads continue as far as there are slots; the current piece keeps its own. */
 static void pieces_allow(npyx_inflate_pieces *pieces) {
     for (; pieces->nprepared < pieces->at + pieces->nslots; pieces->nprepared++) {
         piece_slot *slot = &pieces->slots[pieces->nprepared % pieces->nslots];
@@ -140,8 +140,7 @@ npyx_inflate_pieces *npyx_inflate_pieces_start(npyx_source *compressed, const np
     return NULL;
 }
 
-/* Waits for the piece at hand, and tells what it took to make it when it is looked into for the first time.
- */
+/* Waits for the current piece, and counts the cost of making it when it is first read. */
 static npyx_status piece_await(npyx_inflate_pieces *pieces, piece_slot *slot, npyx_error *error) {
     npyx_source *compressed = pieces->compressed;
     while (!npyx_crew_has_made(pieces->crew, pieces->at))
@@ -162,7 +161,7 @@ npyx_status npyx_inflate_pieces_read(npyx_inflate_pieces *pieces, int64_t off, u
         pieces_allow(pieces);
         piece_slot *slot = &pieces->slots[pieces->at % pieces->nslots];
         int64_t at = off + (int64_t)*read_nbytes - slot->off;
-        if (slot->nbytes > 0 && at == slot->nbytes) { /* it was read to its end */
+        if (slot->nbytes > 0 && at == slot->nbytes) { /* it has been read to its end */
             pieces->at++;
             continue;
         }

@@ -12,7 +12,7 @@ void npyx_inflater_clear(npyx_host *host, npyx_inflater *inflater) {
     *inflater = (npyx_inflater){.is_live = false};
 }
 
-/* Makes a buffer of the inflater, unless it is there. */
+/* Allocates a buffer of the inflater, unless it exists. */
 static npyx_status stream_provide(const npyx_inflate_stream *stream, uint8_t **buffer, size_t nbytes,
                                   npyx_error *error) {
     if (*buffer == NULL)
@@ -30,7 +30,7 @@ static npyx_status stream_begin(npyx_inflate_stream *stream, npyx_error *error) 
     } else {
         *z = (z_stream){
             .zalloc = npyx_alloc_items, .zfree = npyx_free_items, .opaque = stream->compressed->host};
-        code = inflateInit2(z, -MAX_WBITS); /* raw deflate: what is around it is not zlib's */
+        code = inflateInit2(z, -MAX_WBITS); /* raw deflate: what surrounds it is not zlib's */
         inflater->is_live = code == Z_OK;
     }
     if (code != Z_OK)
@@ -78,7 +78,8 @@ npyx_status npyx_inflate_stream_fetch(npyx_inflate_stream *stream, npyx_error *e
     if (stream->inflater->stream.avail_in > 0 || left_nbytes <= 0)
         return NPYX_OK;
     NPYX_TRY(stream_provide(stream, &stream->inflater->input, NPYX_INPUT_NBYTES, error));
-    /* Small at first, and never much more than was needed so far: often only a header or a row is wanted. */
+    /* Small at first, and never much more than was needed until now: often only a header or a row is
+     * wanted. */
     int64_t half_nbytes = stream->input_nbytes / 2;
     int64_t wanted_nbytes = half_nbytes < NPYX_FIRST_INPUT_NBYTES ? NPYX_FIRST_INPUT_NBYTES
                             : half_nbytes > NPYX_INPUT_NBYTES     ? NPYX_INPUT_NBYTES
@@ -121,7 +122,7 @@ static npyx_status stream_fail_damaged(const npyx_inflate_stream *stream, int64_
                         stream->what, fault, off, inflated_nbytes);
 }
 
-/* What a call of inflate that gave code means. */
+/* Turns the code returned by inflate into a status. */
 static npyx_status stream_check_code(const npyx_inflate_stream *stream, int code, size_t made_nbytes,
                                      npyx_error *error) {
     int64_t inflated_nbytes = stream->off + (int64_t)made_nbytes;
@@ -129,13 +130,13 @@ static npyx_status stream_check_code(const npyx_inflate_stream *stream, int code
     case Z_OK:
     case Z_STREAM_END: return NPYX_OK;
     case Z_MEM_ERROR: return npyx_fail_nomem(error);
-    case Z_BUF_ERROR: /* zlib keeps bytes of its own: only now is it sure that the input was too short */
+    case Z_BUF_ERROR: /* zlib buffers bytes internally: only now is it certain that the input was too short */
         return npyx_inflate_stream_fail_short(stream, inflated_nbytes, error);
     default: return stream_fail_damaged(stream, inflated_nbytes, error);
     }
 }
 
-/* The output before a checkpoint, as far as this stream reaches back; NULL when there is no memory for it. */
+/* The output before a checkpoint, as far as this stream refers back; NULL when there is no memory for it. */
 static uint8_t *stream_copy_window(const npyx_inflate_stream *stream, int *nbytes) {
     npyx_host *host = stream->compressed->host;
     z_stream *z = &stream->inflater->stream;
@@ -168,7 +169,7 @@ npyx_status npyx_inflate_stream_follow(npyx_inflate_stream *stream, npyx_error *
     z_stream *z = &stream->inflater->stream;
     if (inflateReset(z) != Z_OK)
         return npyx_fail_nomem(error);
-    z->data_type = 0; /* no bits are left of a byte before; zlib says so only when it has read some */
+    z->data_type = 0; /* no bits of a byte before are left; zlib says so only after reading some */
     stream->has_ended = false;
     stream->crc_off = stream->off;
     stream->crc = 0;
@@ -177,7 +178,7 @@ npyx_status npyx_inflate_stream_follow(npyx_inflate_stream *stream, npyx_error *
     return NPYX_OK;
 }
 
-/* Whether zlib, told to stop at the end of a block, has stopped there, with another block to come. */
+/* Whether zlib, asked to stop at the end of a block, has stopped there with another block to come. */
 static bool is_between_blocks(const z_stream *z) {
     enum { LAST_BLOCK = 64, END_OF_BLOCK = 128 };
     return (z->data_type & (LAST_BLOCK | END_OF_BLOCK)) == END_OF_BLOCK;

@@ -6,9 +6,9 @@ enum { MAX_NSLOTS_AHEAD = NPYX_MAX_NTHREADS + 2, MIN_NSLOTS_AHEAD = 4, AHEAD_PAG
 
 typedef struct slot {
     uint8_t *memory; /* for a block at any offset in a page */
-    uint8_t *room;   /* in there, for this one */
+    uint8_t *room;   /* in memory, for the current block */
     void *result;
-    uint32_t crc32;       /* of the bytes, when the source wants it */
+    uint32_t crc32;       /* of the bytes, if the source needs it */
     const uint8_t *bytes; /* NULL: they could not be read */
 } slot;
 
@@ -20,8 +20,8 @@ struct npyx_read_ahead {
     int64_t nblocks;
     uint8_t *memory;  /* of all slots */
     int64_t ntaken;   /* blocks given to the caller */
-    int64_t nread;    /* of a source that is not concurrent: blocks that the caller has read */
-    npyx_error error; /* of the block that could not be read, when only the caller reads */
+    int64_t nread;    /* blocks that the caller has read, of a source that is not concurrent */
+    npyx_error error; /* of the unreadable block, when only the caller reads */
     npyx_crew *crew;
     int64_t nslots;
     slot slots[MAX_NSLOTS_AHEAD]; /* block i is in slot i % nslots */
@@ -41,7 +41,7 @@ static slot *slot_of(npyx_read_ahead *ahead, int64_t index) {
     return &ahead->slots[index % ahead->nslots];
 }
 
-/* Gives a block its room: congruent to the file modulo a page, because the kernel copies to any other place
+/* Assigns a block its room: congruent to the file modulo a page, because the kernel copies to any other place
  * several times slower. */
 static slot *take_slot(npyx_read_ahead *ahead, int64_t index) {
     slot *taken = slot_of(ahead, index);
@@ -71,8 +71,8 @@ static void ahead_make(void *ctx, int64_t index) {
         ahead_run(ahead, index, made);
 }
 
-/* Reads the next block of a source that only the caller can read, if there is one and a slot for it, and has
- * it worked on. A failure makes it the last one. */
+/* Reads the next block of a source that only the caller can read, if there is one and a slot for it, and
+ * allows work on it. A failure makes it the last one. */
 static bool read_next(npyx_read_ahead *ahead) {
     int64_t index = ahead->nread;
     if (ahead->source->is_concurrent || index == ahead->nblocks || index == ahead->ntaken + ahead->nslots)
@@ -94,7 +94,7 @@ static void give_back(npyx_read_ahead *ahead) {
     npyx_free(host, ahead);
 }
 
-/* The blocks that have a slot, now that the caller wants the one behind those that were taken. */
+/* Allows the blocks that have a slot, now that the caller wants the one after those already taken. */
 static void allow_slots(npyx_read_ahead *ahead) {
     int64_t end = ahead->ntaken + ahead->nslots;
     if (ahead->source->is_concurrent)
@@ -134,7 +134,7 @@ npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, npyx_read_stretch st
     return ahead;
 }
 
-/* What the caller finds of a block that could not be read aside. */
+/* Reads a block that could not be read aside, for the caller to find out why. */
 static npyx_status read_again(npyx_read_ahead *ahead, int64_t index, slot *wanted, npyx_error *error) {
     if (!ahead->source->is_concurrent) {
         *error = ahead->error;

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #endif
 
-/* A folder on the way is only gone through: that needs no right to list it. */
+/* Folders on the way are only passed through, which needs no right to list them. */
 #if defined(O_PATH)
 #define LOOKING O_PATH
 #elif defined(O_SEARCH)
@@ -20,12 +20,12 @@
 #define LOOKING O_RDONLY
 #endif
 
-/* What a path is followed for. */
+/* The purpose of following a path. */
 typedef enum root_goal { ROOT_OPEN, ROOT_STAT, ROOT_READ_LINK } root_goal;
 
 typedef struct root_task {
     root_goal goal;
-    int flags;        /* of open(2); of the others O_NOFOLLOW alone counts */
+    int flags;        /* of open(2); the others only heed O_NOFOLLOW */
     npyx_stat *found; /* ROOT_STAT */
     char *target;     /* ROOT_READ_LINK */
     size_t target_nbytes;
@@ -36,7 +36,7 @@ static int root_fail(int errno_value) {
     return -1;
 }
 
-/* Closes, and gives the result of what was done before, whose errno stays. */
+/* Closes, and returns the result of what was done before, keeping its errno. */
 static int root_close(int descriptor, int result) {
     int errno_value = errno;
     close(descriptor);
@@ -46,8 +46,8 @@ static int root_close(int descriptor, int result) {
 
 /* ---- by the kernel: openat2, since Linux 5.6 ---- */
 
-/* The kernel's struct open_how (<linux/openat2.h>), under a name of its own: older systems lack it, and from
- * glibc 2.43 on <fcntl.h> declares it. */
+/* The kernel's struct open_how (<linux/openat2.h>), under our own name: older systems lack it, and from glibc
+ * 2.43 on <fcntl.h> declares it. */
 typedef struct kernel_how {
     uint64_t flags;
     uint64_t mode;
@@ -56,13 +56,13 @@ typedef struct kernel_how {
 
 enum { NO_MAGIC_LINKS = 0x02, BENEATH = 0x08 };
 
-/* The kernel answers EAGAIN when something was renamed while it followed a `..`. */
+/* The kernel answers EAGAIN when something was renamed while it resolved a `..`. */
 enum { MAX_TRIES = 8 };
 
 #ifdef SYS_openat2
 static int open_by_kernel(int folder, const char *path, int flags) {
     if ((flags & O_PATH) == 0)
-        flags |= O_LARGEFILE; /* as open(2) does by itself */
+        flags |= O_LARGEFILE; /* as open(2) does */
     kernel_how how = {.flags = (uint64_t)(unsigned)flags, .resolve = NO_MAGIC_LINKS | BENEATH};
     for (int i = 0; i < MAX_TRIES; i++) {
         int descriptor = (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
@@ -97,24 +97,24 @@ static int do_by_kernel(int folder, const char *path, const root_task *task) {
 /* ---- part by part ---- */
 
 enum {
-    ROOT_MAX_LINKS = 40, /* what the kernel follows, too */
-    MAX_TURNS = 400,     /* of a walk; the kernel has no limit to `..` but that of a path's length */
+    ROOT_MAX_LINKS = 40, /* the kernel's limit, too */
+    MAX_TURNS = 400,     /* of a walk; the kernel limits `..` only by a path's length */
     TEXT_NBYTES = 2 * PATH_MAX
 };
 
-/* Results beside descriptors and -1. TURN: the text has changed, and must be gone through again. ONWARD: the
- * next part must be looked at. */
+/* Results besides descriptors and -1. TURN: the text has changed, and must be walked again. ONWARD: continue
+ * with the next part. */
 enum { TURN = -2, ONWARD = -3 };
 
-/* Each pass goes through text from the root on. Its parts are opened one by one and never followed; a link
- * becomes its target in the text, and a `..` takes the folder before it away. */
+/* Each pass walks text from the root. Its parts are opened one by one and never followed; a link is replaced
+ * by its target in the text, and a `..` removes the folder before it. */
 typedef struct root_walk {
     const root_task *task;
     char text[TEXT_NBYTES];
     int nlinks;
-    int folder;          /* reached so far */
+    int folder;          /* reached until now */
     size_t previous_off; /* where in the text that folder's name is */
-    bool has_previous;   /* else the folder is the root */
+    bool has_previous;   /* otherwise the folder is the root */
 } root_walk;
 
 /* A part of the text. */
@@ -122,7 +122,7 @@ typedef struct part {
     size_t off;
     size_t nbytes;
     bool is_last;
-    bool is_folder; /* has a slash behind it */
+    bool is_folder; /* a slash follows it */
 } part;
 
 static part part_at(const root_walk *w, size_t off) {
@@ -150,7 +150,7 @@ static int go_back(root_walk *w, part p) {
 static int root_follow(root_walk *w, part p, const char *name) {
     char target[PATH_MAX];
     ssize_t n = readlinkat(w->folder, name, target, sizeof target);
-    if (n < 0 && errno == EINVAL) /* it is none any more */
+    if (n < 0 && errno == EINVAL) /* it is no longer a link */
         return TURN;
     if (n <= 0 || n == sizeof target)
         return root_fail(n < 0 ? errno : n == 0 ? ENOENT : ENAMETOOLONG);
@@ -161,14 +161,14 @@ static int root_follow(root_walk *w, part p, const char *name) {
     return root_replace(w, p.off, p.off + p.nbytes, target, (size_t)n);
 }
 
-/* Opens what was no link just now; should it be one, it is not followed, and looked at again. */
+/* Opens what was not a link just now; if it is one after all, it is not followed but looked at again. */
 static int root_open_seen(const root_walk *w, const char *name, int flags) {
     int descriptor = openat(w->folder, name, flags | O_NOFOLLOW);
     bool is_other = descriptor < 0 && (errno == ELOOP || ((flags & O_DIRECTORY) != 0 && errno == ENOTDIR));
     return is_other ? TURN : descriptor;
 }
 
-/* Does what the walk was for with the last part, of which seen was just said. */
+/* Reaches the goal of the walk at the last part, given its latest stat in seen. */
 static int do_last(const root_walk *w, const char *name, bool is_folder, const npyx_stat *seen) {
     const root_task *task = w->task;
     switch (task->goal) {
@@ -180,7 +180,7 @@ static int do_last(const root_walk *w, const char *name, bool is_folder, const n
     }
 }
 
-/* The same with the folder that was reached itself. */
+/* Likewise at the folder that was reached. */
 static int do_here(const root_walk *w) {
     npyx_stat seen;
     if (w->task->goal == ROOT_OPEN)
@@ -200,7 +200,7 @@ static int root_enter(root_walk *w, const char *name, part p) {
     return ONWARD;
 }
 
-/* Looks at what a part that is a name names, and goes in, or does what must be done if it is the last. */
+/* Looks at what a part names, and enters it, or reaches the goal if it is the last part. */
 static int take_part(root_walk *w, part p) {
     char name[NAME_MAX + 1];
     npyx_stat seen;
@@ -255,7 +255,7 @@ static int do_by_parts(int folder, const char *path, const root_task *task) {
 
 /* ---- either way ---- */
 
-/* The path from the root on; NULL when it begins elsewhere. */
+/* The path relative to the root; NULL when it starts elsewhere. */
 static const char *below(const npyx_root *root, const char *path) {
     if (path[0] != '/')
         return path;
@@ -276,7 +276,7 @@ static int root_do(const npyx_root *root, const char *path, root_task task) {
         return root_fail(EXDEV);
     if (!root->walks) {
         int result = do_by_kernel(root->descriptor, path, &task);
-        /* EPERM is also what some sandboxes say to calls that they do not know */
+        /* EPERM is also what some sandboxes answer to unknown calls */
         if (result >= 0 || (errno != ENOSYS && errno != EPERM))
             return result;
     }

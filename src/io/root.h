@@ -1,14 +1,14 @@
 /*
  * A folder that paths are confined to, symbolic links and `..` included.
  *
- * Nothing is checked first and opened then: opening itself is confined, by openat2(2), or part by part where
+ * Nothing is checked first and then opened: opening itself is confined, by openat2(2), or part by part where
  * the system has no such call or does not allow it. So it does not matter who swaps folders and links in the
- * meantime. Relative paths start in the folder. An absolute path is one below it when it begins with the
- * folder's real path; that of a link never is, wherever it leads. What is mounted below the folder, and a
+ * meantime. Relative paths start in the folder. An absolute path is below it when it begins with the folder's
+ * real path; a link's absolute target never is, wherever it leads. Anything mounted below the folder, and a
  * file's other names (hard links), are below it.
  *
- * The functions are open(2), stat(2) and so on, below the folder: they return -1 (or false) and set errno,
- * to EXDEV for a path that leads out.
+ * The functions are open(2), stat(2) and so on, below the folder: they return -1 (or false) and set errno, to
+ * EXDEV for a path that leads out.
  */
 #ifndef NPYX_ROOT_H
 #define NPYX_ROOT_H
@@ -17,15 +17,15 @@
 #include "system.h"
 
 typedef struct npyx_root {
-    int descriptor; /* of the folder; -1: no path leads anywhere (EACCES) */
-    char *path;     /* its real path without a slash behind it, so '' for `/`; the host's memory */
-    bool walks;     /* part by part, even where there is openat2: for tests */
+    int descriptor; /* of the folder; -1: every path fails (EACCES) */
+    char *path;     /* its real path without a trailing slash, so '' for `/`; the host's memory */
+    bool walks;     /* part by part, even with openat2: for tests */
 } npyx_root;
 
-/* No path leads anywhere: for a host that is to reach no files. */
+/* Every path fails: for a host that must not reach any files. */
 extern const npyx_root npyx_root_of_nothing;
 
-/* Opens the folder. NPYX_NOT_FOUND, NPYX_IO or NPYX_UNSUPPORTED (no folder) with nothing to close. */
+/* Opens the folder. NPYX_NOT_FOUND, NPYX_IO or NPYX_UNSUPPORTED (not a folder), with nothing to close. */
 npyx_status npyx_root_open(npyx_root *root, npyx_host *host, const char *folder, npyx_error *error);
 void npyx_root_close(npyx_root *root, npyx_host *host);
 
@@ -35,10 +35,10 @@ int npyx_root_open_below(const npyx_root *root, const char *path, int flags);
 /* stat(2). */
 int npyx_root_stat(const npyx_root *root, const char *path, npyx_stat *found);
 
-/* Whether something is at the path; a link is, wherever it leads. */
+/* Whether something is at the path; a link counts, wherever it leads. */
 bool npyx_root_has(const npyx_root *root, const char *path);
 
-/* readlink(2); EINVAL for what is no link. */
+/* readlink(2); EINVAL for anything but a link. */
 ssize_t npyx_root_read_link(const npyx_root *root, const char *path, char *target, size_t capacity_nbytes);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * A root on Windows: part by part, each opened relative to the handle of the folder before it. Links and
- * junctions are not followed below a root (EXDEV), so that a `..` takes the part before it away and nothing
- * else; and a part is a name: no drive, no stream.
+ * junctions below a root are not followed (EXDEV), so a `..` only removes the part before it; and a part is
+ * just a name: no drive, no stream.
  */
 #include "system.h"
 
@@ -18,7 +18,7 @@ static int root_fail(int errno_value) {
     return -1;
 }
 
-/* Closes, and gives the result of what was done before, whose errno stays. */
+/* Closes, and returns the result of what was done before, keeping its errno. */
 static int root_close(int descriptor, int result) {
     int errno_value = errno;
     if (descriptor >= 0)
@@ -27,7 +27,7 @@ static int root_close(int descriptor, int result) {
     return result;
 }
 
-/* Letters of either size are the same in names of Windows; here those of ASCII, which drives have. */
+/* Names on Windows ignore case; here only that of ASCII letters, which drives have. */
 static bool root_begins(const char *path, const char *root) {
     while (*root != '\0' && tolower((unsigned char)*path) == tolower((unsigned char)*root)) {
         path++;
@@ -36,7 +36,7 @@ static bool root_begins(const char *path, const char *root) {
     return *root == '\0';
 }
 
-/* The path from the root on; NULL when it begins elsewhere. */
+/* The path relative to the root; NULL when it starts elsewhere. */
 static const char *below(const npyx_root *root, const char *path) {
     bool is_absolute = path[0] == '/' || (path[0] != '\0' && path[1] == ':');
     if (!is_absolute)
@@ -47,7 +47,8 @@ static const char *below(const npyx_root *root, const char *path) {
     return path + nbytes + strspn(path + nbytes, "/");
 }
 
-/* Writes the parts without `.` and `..` one behind the other: whether the path stays below the root. */
+/* Writes the parts without `.` and `..`, each NUL-terminated; returns whether the path stays below the
+ * root. */
 static bool root_simplify(const char *path, char *simple, int *nparts) {
     size_t nbytes = 0;
     *nparts = 0;
@@ -70,8 +71,8 @@ static bool root_simplify(const char *path, char *simple, int *nparts) {
     return true;
 }
 
-/* Opens the folder that the last part is in; *name is that part, "." for the root itself. The descriptor is
- * the caller's unless it is the root's. */
+/* Opens the folder of the last part; *name is that part, "." for the root itself. The descriptor is the
+ * caller's unless it is the root's. */
 static int root_open_folder(const npyx_root *root, char *simple, int nparts, const char **name) {
     int folder = root->descriptor;
     *name = nparts == 0 ? "." : simple;
@@ -87,7 +88,7 @@ static int root_open_folder(const npyx_root *root, char *simple, int nparts, con
     return folder;
 }
 
-/* The folder of a path and the name in it. simple has the path's bytes and one more. */
+/* The folder of a path and the name in it. simple has room for the path and one more byte. */
 static int root_find(const npyx_root *root, const char *path, char *simple, const char **name) {
     char normal[PATH_MAX];
     int nparts;

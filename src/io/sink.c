@@ -1,12 +1,12 @@
+/*
+ * Small appends to a file are collected up to NPYX_COLLECTED_NBYTES; a larger one goes straight to the file.
+ * No call writes more than NPYX_SINK_PIECE_NBYTES, so that a long write can be interrupted.
+ */
 #include "sink.h"
 
 #include <errno.h>
 
 #include "file_system.h"
-
-/* Small appends to a file are collected to so many bytes; a larger one goes to the file as it is. */
-
-/* No call writes more, so that a long write can be interrupted. */
 
 /* ---- the file ---- */
 
@@ -27,7 +27,7 @@ static npyx_status write_at(const npyx_sink *sink, int64_t off, const uint8_t *b
     return NPYX_OK;
 }
 
-/* Appends to the file itself; nothing is collected. */
+/* Appends to the file itself, past the buffer. */
 static npyx_status extend(npyx_sink *sink, const void *bytes, size_t nbytes, npyx_error *error) {
     npyx_status status = write_at(sink, sink->file_nbytes, bytes, nbytes, error);
     sink->file_nbytes += status == NPYX_OK ? (int64_t)nbytes : 0;
@@ -67,14 +67,14 @@ npyx_status npyx_sink_append(npyx_sink *sink, const void *bytes, size_t nbytes, 
     } else {
         npyx_buffer_append(buffer, bytes, nbytes);
         npyx_status status = npyx_buffer_check(buffer, error);
-        buffer->status = NPYX_OK; /* the sink is as long as before, and what is shorter may still fit */
+        buffer->status = NPYX_OK; /* the sink is as long as before, and a shorter append may still fit */
         NPYX_TRY(status);
     }
     sink->nbytes += (int64_t)nbytes;
     return NPYX_OK;
 }
 
-/* Whether a range lies inside; a caller who is wrong about that gets an error, not a damaged file. */
+/* Whether a range is inside; a caller that gets it wrong gets an error, not a damaged file. */
 static npyx_status check_range(const npyx_sink *sink, int64_t off, size_t nbytes, npyx_error *error) {
     if (off >= 0 && off <= sink->nbytes && nbytes <= (uint64_t)(sink->nbytes - off))
         return NPYX_OK;
@@ -83,13 +83,13 @@ static npyx_status check_range(const npyx_sink *sink, int64_t off, size_t nbytes
                      nbytes, off, sink->nbytes);
 }
 
-/* How many of nbytes at off are in the file; the others are in the buffer. */
+/* How many of nbytes at off are in the file; the rest is in the buffer. */
 static size_t in_file(const npyx_sink *sink, int64_t off, size_t nbytes) {
     int64_t left_nbytes = sink->file_nbytes - off;
     return left_nbytes <= 0 ? 0 : (uint64_t)left_nbytes < nbytes ? (size_t)left_nbytes : nbytes;
 }
 
-/* Where the byte at off is in the buffer. */
+/* The byte at off in the buffer. */
 static char *in_buffer(const npyx_sink *sink, int64_t off) {
     return sink->buffer->bytes + sink->start_nbytes + (size_t)(off - sink->file_nbytes);
 }
@@ -177,7 +177,7 @@ npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes,
     return NPYX_OK;
 }
 
-/* ---- what a sink holds, to be read ---- */
+/* ---- reading what a sink holds ---- */
 
 typedef struct sink_source {
     npyx_source base;
@@ -201,7 +201,7 @@ npyx_status npyx_source_open_sink(npyx_sink *sink, npyx_source **source, npyx_er
     return NPYX_OK;
 }
 
-/* ---- the same, and what follows ---- */
+/* ---- the same, and what is written later ---- */
 
 typedef struct written_source {
     npyx_source base;

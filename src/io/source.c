@@ -97,7 +97,7 @@ npyx_status npyx_source_drain(npyx_source *source, npyx_error *error) {
         int64_t left_nbytes = source->nbytes - off;
         size_t nbytes = left_nbytes < DRAIN_NBYTES ? (size_t)left_nbytes : DRAIN_NBYTES;
         const uint8_t *bytes = NULL;
-        status = source->is_open_ended /* which it is no more behind the last of its bytes */
+        status = source->is_open_ended /* false once the last of its bytes has been read */
                      ? npyx_source_read(source, off, scratch, nbytes, &nbytes, error)
                      : npyx_source_window(source, off, nbytes, scratch, &bytes, error);
         if (status == NPYX_OK)
@@ -112,7 +112,7 @@ npyx_status npyx_source_drain(npyx_source *source, npyx_error *error) {
 typedef struct memory_source {
     npyx_source base;
     const uint8_t *bytes;
-    void *held; /* the same, when they are the source's own; NULL: borrowed */
+    void *held; /* bytes, when the source owns them; NULL: borrowed */
 } memory_source;
 
 static npyx_status source_memory_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
@@ -158,7 +158,7 @@ npyx_status npyx_source_open_memory(npyx_host *host, const void *bytes, size_t n
     NPYX_TRY(npyx_check_memory(memory, error));
     memory->base = (npyx_source){
         .ops = &source_memory_ops, .host = host, .nbytes = (int64_t)nbytes, .is_concurrent = true};
-    memory->bytes = nbytes == 0 ? (const uint8_t *)"" : bytes; /* SQLite gives NULL for an empty BLOB */
+    memory->bytes = nbytes == 0 ? (const uint8_t *)"" : bytes; /* an empty value may be NULL */
     *source = &memory->base;
     return NPYX_OK;
 }

@@ -1,3 +1,4 @@
+/* A source that is a regular file: read with pread(2), or mapped; it notices when the file changes. */
 #include "file_system.h"
 
 #include <errno.h>
@@ -7,9 +8,9 @@ typedef struct file_source {
     npyx_source base;
     int descriptor;
     struct timespec mtime;
-    uint8_t *map;       /* of the whole file; NULL: it is read */
-    int64_t passed_off; /* a scan has gone on to here */
-    size_t head_nbytes; /* of the first bytes, which were read when it was opened */
+    uint8_t *map;       /* of the whole file; NULL: it is read instead */
+    int64_t passed_off; /* how far a scan has got */
+    size_t head_nbytes; /* first bytes, read when it was opened */
     uint8_t head[];
 } file_source;
 
@@ -33,7 +34,7 @@ static npyx_status file_check_when_due(const file_source *file, int64_t off, siz
     return is_due ? file_check(&file->base, error) : NPYX_OK;
 }
 
-/* No bytes where there were some at its opening. */
+/* Bytes are missing that were there at the opening. */
 static npyx_status fail_early_end(const file_source *file, int64_t off, npyx_error *error) {
     NPYX_TRY(file_check(&file->base, error));
     return npyx_fail(error, NPYX_IO, off,
@@ -60,7 +61,7 @@ static npyx_status source_file_read(npyx_source *source, int64_t off, void *byte
 
 static const uint8_t *file_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes,
                                       uint32_t *crc32) {
-    (void)crc32; /* a file knows of none */
+    (void)crc32; /* files have none */
     const file_source *file = (const file_source *)source;
     if (file->map != NULL)
         return file->map + off;
@@ -68,7 +69,7 @@ static const uint8_t *file_read_aside(const npyx_source *source, int64_t off, vo
     return n >= 0 && (size_t)n == nbytes ? scratch : NULL;
 }
 
-/* What a scan leaves behind is given back: it stays at its address, and comes again for whoever looks. */
+/* Releases what a scan has passed: the pages stay mapped, and are loaded again when touched. */
 static void file_forget(file_source *file, int64_t off, int64_t end_off) {
     bool goes_on = off >= file->passed_off && off - file->passed_off < NPYX_MAPPED_NBYTES;
     int64_t kept_off = file->passed_off / NPYX_MAPPED_NBYTES * NPYX_MAPPED_NBYTES;
@@ -95,14 +96,14 @@ static npyx_status file_borrow(npyx_source *source, int64_t off, size_t nbytes, 
     *bytes = NULL;
     if (file->map == NULL)
         return NPYX_OK;
-    /* the check comes before anybody looks: behind the end of a file cut short there is no memory */
+    /* the check comes before anyone looks: past the end of a truncated file there is no memory */
     npyx_status status = file_account(source, off, NULL, nbytes, 0, error);
     if (status == NPYX_OK)
         *bytes = file->map + off;
     return status;
 }
 
-/* Where there is no room for a map, the file is read. */
+/* If it cannot be mapped, the file is read. */
 static void file_map(file_source *file) {
     if (file->base.nbytes == 0 || (uint64_t)file->base.nbytes > SIZE_MAX)
         return;
@@ -116,7 +117,7 @@ static void source_file_close(npyx_source *source) {
     close(file->descriptor);
 }
 
-/* A clock that is behind the file server's counts too. */
+/* A clock that is behind the file server's counts, too. */
 static bool file_is_fresh(const npyx_source *source) {
     enum { FRESH_SECONDS = 10 };
     struct timespec now;
@@ -180,7 +181,7 @@ npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source
     npyx_stat found;
     if (npyx_path_stat(host, path, &found) != 0)
         return source_fail_open(host, path, error);
-    /* before it is opened: whoever waits at the other end of a FIFO must not notice */
+    /* before it is opened: a process at the other end of a FIFO must not notice */
     NPYX_TRY(source_check_regular(&found, error));
     int descriptor = npyx_path_open(host, path, NPYX_FILE_FLAGS);
     if (descriptor < 0)

@@ -1,13 +1,13 @@
 /*
- * What a gzip file inflates to (RFC 1952): that of its members, one behind the other.
+ * The output of a gzip file (RFC 1952): that of its members in order.
  *
  *     1f 8b 08 FLG MTIME(4) XFL OS [XLEN, extra] [name 00] [comment 00] [CRC16]    header
  *     a raw deflate stream
  *     CRC32 ISIZE                                                                  trailer
  *     00 ...                                             padding, or none, and the next member
  *
- * Integers are little-endian. ISIZE is the member's length modulo 2^32, so that the length of the whole is
- * known to who went through it alone. Padding is what Python's gzip passes over, and so do we.
+ * Integers are little-endian. ISIZE is the member's length modulo 2^32, so the total length is only known
+ * after a pass through everything. Padding is skipped, as by Python's gzip.
  */
 #include "base/bytes.h"
 #include "base/crc32.h"
@@ -24,28 +24,28 @@ enum {
     GZIP_RESERVED_FLAGS = 0xE0,
 };
 
-/* What stands where the input is at. */
+/* What comes next in the input. */
 typedef enum gzip_phase { GZIP_AT_HEADER, GZIP_IN_DATA, GZIP_AT_TRAILER, GZIP_AT_END } gzip_phase;
 
 typedef struct gzip_source {
     npyx_source base;
     npyx_inflater inflater;
-    npyx_inflate_stream stream; /* whose compressed source and checkpoints are owned */
+    npyx_inflate_stream stream; /* its compressed source and checkpoints are owned */
     gzip_phase phase;
-    uint32_t header_crc; /* CRC-32 of the header at hand, as far as it was read */
-    uint8_t *kept;       /* output that was read last; NULL: none yet */
+    uint32_t header_crc; /* CRC-32 of the current header, as far as it was read */
+    uint8_t *kept;       /* the output read last; NULL: none yet */
     int64_t kept_off;
     size_t kept_nbytes;
 } gzip_source;
 
-/* Where the input is at, in the file. */
+/* The position of the input, in the file. */
 static int64_t gzip_input_off(const gzip_source *gzip) {
     return gzip->stream.compressed->file_off + npyx_inflate_stream_input_off(&gzip->stream);
 }
 
 /* ---- headers and trailers ---- */
 
-/* Has zlib's input at hand, where *nbytes say how much; 0 only at the end of the file. */
+/* Fetches zlib's input; *nbytes is 0 only at the end of the file. */
 static npyx_status gzip_look(gzip_source *gzip, const uint8_t **bytes, size_t *nbytes, npyx_error *error) {
     const z_stream *z = &gzip->inflater.stream;
     NPYX_TRY(npyx_inflate_stream_fetch(&gzip->stream, error));
@@ -61,14 +61,14 @@ static void gzip_pass(gzip_source *gzip, size_t nbytes) {
     z->avail_in -= (uInt)nbytes;
 }
 
-/* The same of input that is to go on. */
+/* The same where the input must continue. */
 static npyx_status gzip_expect(gzip_source *gzip, const uint8_t **bytes, size_t *nbytes, npyx_error *error) {
     NPYX_TRY(npyx_poll(gzip->base.host, error));
     NPYX_TRY(gzip_look(gzip, bytes, nbytes, error));
     return *nbytes > 0 ? NPYX_OK : npyx_inflate_stream_fail_short(&gzip->stream, gzip->stream.off, error);
 }
 
-/* Passes over nbytes, of which a copy goes to `copy` unless that is NULL. */
+/* Passes nbytes, and copies them to `copy` unless that is NULL. */
 static npyx_status gzip_take(gzip_source *gzip, uint8_t *copy, size_t nbytes, npyx_error *error) {
     for (size_t done = 0, some_nbytes; done < nbytes; done += some_nbytes) {
         const uint8_t *bytes = NULL;
@@ -112,7 +112,7 @@ static npyx_status gzip_check_header_crc(gzip_source *gzip, npyx_error *error) {
                         crc, off, npyx_load_u16(bytes, false));
 }
 
-/* Reads the first bytes of a member and what must be in them. */
+/* Reads the first bytes of a member and checks them. */
 static npyx_status gzip_read_flags(gzip_source *gzip, int *flags, npyx_error *error) {
     int64_t off = gzip_input_off(gzip);
     uint8_t bytes[GZIP_HEADER_NBYTES];
@@ -176,7 +176,7 @@ static npyx_status gzip_check_trailer(gzip_source *gzip, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Passes over zeros; *is_end says whether there is nothing else. */
+/* Passes zeros; *is_end says whether there is nothing else. */
 static npyx_status gzip_pass_padding(gzip_source *gzip, bool *is_end, npyx_error *error) {
     for (;;) {
         const uint8_t *bytes = NULL;
@@ -206,7 +206,8 @@ static npyx_status gzip_pass_trailer(gzip_source *gzip, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Goes on to the next member's data when the input is between two. A failure leaves the stream nowhere. */
+/* Moves to the next member's data when the input is between two. After a failure the stream has no
+ * position. */
 static npyx_status gzip_reach_data(gzip_source *gzip, npyx_error *error) {
     npyx_status status = NPYX_OK;
     while (status == NPYX_OK && (gzip->phase == GZIP_AT_HEADER || gzip->phase == GZIP_AT_TRAILER)) {
@@ -239,7 +240,7 @@ static npyx_status gzip_seek(gzip_source *gzip, int64_t off, npyx_error *error) 
     return NPYX_OK;
 }
 
-/* Up to nbytes from where the stream is at; fewer only at the end. */
+/* Up to nbytes from the stream's position; fewer only at the end. */
 static npyx_status gzip_read_on(gzip_source *gzip, uint8_t *bytes, size_t nbytes, size_t *read_nbytes,
                                 npyx_error *error) {
     *read_nbytes = 0;
@@ -256,9 +257,9 @@ static npyx_status gzip_read_on(gzip_source *gzip, uint8_t *bytes, size_t nbytes
     return NPYX_OK;
 }
 
-/* ---- output that was read last ---- */
+/* ---- the output read last ---- */
 
-/* Remembers output that was read; without memory for it, nothing. */
+/* Keeps output that was read; without memory for it, nothing. */
 static void gzip_keep(gzip_source *gzip, int64_t off, const uint8_t *bytes, size_t nbytes) {
     if (gzip->kept == NULL)
         gzip->kept = npyx_alloc(gzip->base.host, NPYX_GZIP_KEPT_NBYTES);
@@ -272,7 +273,7 @@ static void gzip_keep(gzip_source *gzip, int64_t off, const uint8_t *bytes, size
         gzip->kept_off = off;
         gzip->kept_nbytes = 0;
     }
-    if (gzip->kept_nbytes + nbytes > NPYX_GZIP_KEPT_NBYTES) { /* half of it, so that this is seldom done */
+    if (gzip->kept_nbytes + nbytes > NPYX_GZIP_KEPT_NBYTES) { /* keep half, so that this is rare */
         size_t rest_nbytes = NPYX_GZIP_KEPT_NBYTES - nbytes;
         rest_nbytes = rest_nbytes < NPYX_GZIP_KEPT_NBYTES / 2 ? rest_nbytes : NPYX_GZIP_KEPT_NBYTES / 2;
         size_t gone_nbytes = gzip->kept_nbytes - rest_nbytes;
@@ -284,7 +285,7 @@ static void gzip_keep(gzip_source *gzip, int64_t off, const uint8_t *bytes, size
     gzip->kept_nbytes += nbytes;
 }
 
-/* Copies what is kept from off on, and says how much. */
+/* Copies kept output from off on, and returns how much. */
 static size_t gzip_copy_kept(const gzip_source *gzip, int64_t off, uint8_t *bytes, size_t nbytes) {
     int64_t at = off - gzip->kept_off;
     if (at < 0 || at >= (int64_t)gzip->kept_nbytes)

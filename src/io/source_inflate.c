@@ -1,19 +1,22 @@
+/*
+ * The output of a raw deflate stream of known length: inflated as a whole, or in pieces between checkpoints.
+ */
 #include "inflate_pieces.h"
 #include "inflate_stream.h"
 
 enum {
-    /* of the output, kept: an array's header is read before its items are, which come behind it */
+    /* of the output, kept: an array's header is read before the items that follow it */
     HEAD_NBYTES = 512
 };
 
 typedef struct inflate_source {
     npyx_source base;
-    npyx_inflate_stream stream; /* whose compressed source and inflater are owned */
-    npyx_spare_inflater *spare; /* where the inflater goes when the source is closed */
+    npyx_inflate_stream stream; /* its compressed source and inflater are owned */
+    npyx_spare_inflater *spare; /* takes the inflater when the source is closed */
     bool check_crc;
     uint32_t expected_crc;
-    int64_t last_end_off;        /* of the read before */
-    int nin_order;               /* reads that began where the one before ended */
+    int64_t last_end_off;        /* of the previous read */
+    int nin_order;               /* reads that began where the previous one ended */
     npyx_inflate_pieces *pieces; /* NULL: the stream is inflated as a whole */
     size_t head_nbytes;          /* 0: not read yet */
     uint8_t head[HEAD_NBYTES];
@@ -23,7 +26,7 @@ static npyx_status inflate_check_end(inflate_source *source, npyx_error *error) 
     uint8_t beyond;
     size_t beyond_nbytes = 0;
     NPYX_TRY(npyx_inflate_stream_read(&source->stream, &beyond, 1, &beyond_nbytes, error));
-    if (beyond_nbytes > 0) { /* who reads again is to find it again */
+    if (beyond_nbytes > 0) { /* reading again must find it again */
         source->stream.off = INT64_MAX;
         source->head_nbytes = 0;
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, source->stream.compressed->file_off,
@@ -56,7 +59,7 @@ static npyx_status inflate_seek(inflate_source *source, int64_t off, npyx_error 
     return stream->off < off ? inflate_fail_short(source, error) : NPYX_OK;
 }
 
-/* What is wanted of the head, from off on, which is inflated when it is not there. */
+/* Copies the wanted part of the head, from off on, after inflating it if necessary. */
 static npyx_status inflate_read_head(inflate_source *source, int64_t off, uint8_t *bytes, size_t nbytes,
                                      size_t *copied_nbytes, npyx_error *error) {
     size_t head_nbytes = source->base.nbytes < HEAD_NBYTES ? (size_t)source->base.nbytes : HEAD_NBYTES;
@@ -76,8 +79,8 @@ static void inflate_end_pieces(inflate_source *source) {
     source->pieces = NULL;
 }
 
-/* What of nbytes at off is inflated by pieces, as they are for who reads on and on where somebody went before
- * and left checkpoints. */
+/* Reads what it can of nbytes at off from pieces, which are used for a reader that keeps going forward where
+ * an earlier pass left checkpoints. */
 static npyx_status inflate_read_pieces(inflate_source *source, int64_t off, uint8_t *bytes, size_t nbytes,
                                        size_t *read_nbytes, npyx_error *error) {
     enum { NTRIES = 16, FIRST_TRY = 3 };
@@ -110,7 +113,7 @@ static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, siz
     off += (int64_t)head_nbytes;
     if (left_nbytes > 0)
         NPYX_TRY(inflate_read_pieces(source, off, out, left_nbytes, &done_nbytes, error));
-    if (done_nbytes == left_nbytes && left_nbytes > 0) /* each was checked */
+    if (done_nbytes == left_nbytes && left_nbytes > 0) /* each piece was checked */
         return NPYX_OK;
     if (left_nbytes > 0) {
         NPYX_TRY(inflate_seek(source, off + (int64_t)done_nbytes, error));
@@ -118,7 +121,7 @@ static npyx_status inflate_read(npyx_source *base, int64_t off, void *bytes, siz
     }
     if (!source->check_crc || off + (int64_t)left_nbytes < base->nbytes)
         return NPYX_OK;
-    /* The stream is there, unless a head that was read before gave the bytes. */
+    /* The stream is there already, unless the bytes came from the kept head. */
     NPYX_TRY(inflate_seek(source, base->nbytes, error));
     return inflate_check_end(source, error);
 }
@@ -149,7 +152,7 @@ static void inflate_close(npyx_source *base) {
 
 static const npyx_source_ops inflate_ops = {.read = inflate_read, .close = inflate_close};
 
-/* What was left over, or a new one; NULL when memory is out. */
+/* The spare one, or a new one; NULL when out of memory. */
 static npyx_inflater *take_inflater(npyx_host *host, npyx_spare_inflater *spare) {
     npyx_inflater *inflater = spare == NULL ? NULL : spare->inflater;
     if (spare != NULL)

@@ -1,3 +1,4 @@
+/* A range of another source, with an optional check of its CRC-32. */
 #include "base/crc32.h"
 #include "source.h"
 
@@ -6,7 +7,7 @@ typedef struct range_source {
     int64_t off; /* in the parent */
     uint32_t expected_crc;
     uint32_t crc;
-    int64_t crc_nbytes; /* how much of the range, from its start, is in crc */
+    int64_t crc_nbytes; /* how much of the range, from its start, is covered by crc */
 } range_source;
 
 static void range_extend_crc(range_source *range, int64_t off, const uint8_t *bytes, size_t nbytes) {
@@ -30,7 +31,7 @@ static npyx_status range_catch_up(range_source *range, int64_t off, npyx_error *
     return NPYX_OK;
 }
 
-/* Called with every piece of the range that a reader sees. */
+/* Called for every piece of the range that a reader sees. */
 static npyx_status range_note(range_source *range, int64_t off, const uint8_t *bytes, size_t nbytes,
                               npyx_error *error) {
     if (!range->base.wants_order)
@@ -43,7 +44,7 @@ static npyx_status range_note(range_source *range, int64_t off, const uint8_t *b
     return npyx_source_check_crc32(range->base.file_off, range->crc, range->expected_crc, error);
 }
 
-/* The last of several pieces ends a scan, as the end of the file does for a scan of all of it. */
+/* The last of several pieces ends a scan, as the end of the file does when all of it is scanned. */
 static npyx_status range_check_when_due(const npyx_source *source, int64_t off, size_t nbytes,
                                         npyx_error *error) {
     bool is_due = off > 0 && off + (int64_t)nbytes == source->nbytes;

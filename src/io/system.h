@@ -1,12 +1,12 @@
 /*
- * What this codec asks of an operating system beyond ISO C, as POSIX has it: the calls by their names of
- * POSIX, and what POSIX lacks by names of our own. system_windows.h has the same for Windows, system_wasi.h
- * for WebAssembly; whoever includes this file need not ask where it is.
+ * What this codec needs from an operating system beyond ISO C, as in POSIX: POSIX calls by their own names,
+ * and what POSIX lacks by names of ours. system_windows.h has the same for Windows, system_wasi.h for
+ * WebAssembly; whoever includes this file need not ask where it is.
  *
  * Include it before any other file: it asks the C library for its GNU additions.
  *
- * The functions return -1 (or false, or NULL) and set errno. ENOSYS, EINVAL or EOPNOTSUPP where the system
- * has no such thing: the caller has another way.
+ * The functions return -1 (or false, or NULL) and set errno. ENOSYS, EINVAL or EOPNOTSUPP means that the
+ * system has no such call: the caller has another way.
  */
 #ifndef NPYX_SYSTEM_H
 #define NPYX_SYSTEM_H
@@ -48,14 +48,14 @@ typedef struct stat npyx_stat;
 
 typedef struct npyx_listing npyx_listing;
 
-/* An entry of a folder, the listing's until the next one. mode has the bits of st_mode that tell a file's
- * kind, S_IFLNK for a link; 0 where the system does not say. */
+/* An entry of a folder, owned by the listing until the next one. mode has the bits of st_mode for the kind of
+ * file, S_IFLNK for a link; 0 where the system does not say. */
 typedef struct npyx_listed {
     const char *name;
     unsigned mode;
 } npyx_listed;
 
-/* The descriptor of a folder is the listing's from here on, and closed on failure, too. */
+/* The folder's descriptor is the listing's from here on, and closed on failure, too. */
 npyx_listing *npyx_system_list(int folder);
 
 /* False at the end (errno is 0) and on failure. */
@@ -64,49 +64,49 @@ void npyx_system_list_close(npyx_listing *listing);
 
 /* ---- files ---- */
 
-/* Lets two names of a folder change places. */
+/* Exchanges two names in a folder. */
 int npyx_system_exchange(int folder, const char *one, const char *other);
 
-/* renameat(2) within a folder; EEXIST where something has the new name. */
+/* renameat(2) within a folder; EEXIST when the new name is taken. */
 int npyx_system_rename_new(int folder, const char *from, const char *to);
 
-/* A second descriptor of the same file, closed when a program is started. */
+/* A second descriptor for the same file, closed on exec. */
 int npyx_system_duplicate(int descriptor);
 
-/* Lets an empty file share the blocks of another one. */
+/* Makes an empty file share the blocks of another one. */
 int npyx_system_clone(int from, int to);
 
-/* Copies bytes at off of one file to the same place of another one, without a way through this process: how
- * many. */
+/* Copies bytes at off of one file to the same offset of another without passing them through this process;
+ * returns how many. */
 int64_t npyx_system_copy(int from, int to, int64_t off, size_t nbytes);
 
-/* Goes on from *off to the first byte below nbytes that is in no hole, or to nbytes; *end_off is where the
- * next hole begins. False, with both as they were, where holes cannot be told. */
+/* Moves *off on to the first byte below nbytes that is not in a hole, or to nbytes; *end_off is where the
+ * next hole begins. False, with both unchanged, where holes cannot be found. */
 bool npyx_system_next_data(int descriptor, int64_t nbytes, int64_t *off, int64_t *end_off);
 
-/* Gives a file the access control list and extended attributes of another one, and takes its own away. */
+/* Gives a file another one's access control list and extended attributes in place of its own. */
 int npyx_system_copy_attributes(int from, int to);
 
-/* Sets when a file was last changed, if that can be done; elsewhere times do not change, and no inode is used
- * again. */
+/* Sets a file's modification time if possible; where it is not, times do not change and no inode is
+ * reused. */
 void npyx_system_set_mtime(int descriptor, int64_t seconds, long ns);
 
-/* The whole of a file in memory, for reading; NULL: not to be had. */
+/* The whole of a file in memory, for reading; NULL: not possible. */
 void *npyx_system_map(int descriptor, size_t nbytes);
 void npyx_system_unmap(void *map, size_t nbytes);
 
-/* Mapped bytes are not needed soon: their memory may go, they come again for whoever looks. */
+/* Mapped bytes are not needed soon: their memory may be released, and they are loaded again when touched. */
 void npyx_system_forget(void *bytes, size_t nbytes);
 
-/* Writes a path in this codec's form, with `/` between its parts, in place. */
+/* Converts a path, in place, to this codec's form, with `/` between its parts. */
 void npyx_system_normalize(char *path);
 
 /* ---- the process ---- */
 
 int npyx_system_nprocessors(void);
 
-/* Keeps signals from this thread, and from those that it starts, until the second call: Ctrl-C is for the
- * host's threads. */
+/* Blocks signals in this thread, and in those that it starts, until the second call: Ctrl-C is for the host's
+ * threads. */
 typedef struct npyx_signals {
     uint64_t words[16];
 } npyx_signals;

@@ -1,3 +1,4 @@
+/* The parts of system.h that POSIX lacks, on Linux, macOS and the BSDs. */
 #include "system.h"
 
 #if !defined(_WIN32) && !defined(__wasi__)
@@ -59,9 +60,9 @@ static int system_rename(int folder, const char *from, const char *to, bool exch
     return renameat2(folder, from, folder, to, exchanges ? RENAME_EXCHANGE : RENAME_NOREPLACE);
 }
 #elif defined(SYS_renameat2)
-/* By its number: the function is younger than the oldest C libraries that are built for. */
+/* By number: the function is newer than the oldest supported C libraries. */
 static int system_rename(int folder, const char *from, const char *to, bool exchanges) {
-    const unsigned no_replace = 1, exchange = 2; /* of linux/fs.h */
+    const unsigned no_replace = 1, exchange = 2; /* from linux/fs.h */
     return (int)syscall(SYS_renameat2, folder, from, folder, to, exchanges ? exchange : no_replace);
 }
 #else
@@ -96,7 +97,7 @@ int npyx_system_clone(int from, int to) {
 }
 
 int64_t npyx_system_copy(int from, int to, int64_t off, size_t nbytes) {
-#ifdef SYS_copy_file_range /* by its number, for the oldest C libraries */
+#ifdef SYS_copy_file_range /* by number, for the oldest C libraries */
     long long from_off = off, to_off = off;
     return syscall(SYS_copy_file_range, from, &from_off, to, &to_off, nbytes, 0u);
 #else
@@ -131,15 +132,14 @@ bool npyx_system_next_data(int descriptor, int64_t nbytes, int64_t *off, int64_t
 
 enum { ATTRIBUTE_NAMES_NBYTES = 1 << 16, ATTRIBUTE_NBYTES = 1 << 16 }; /* limits of Linux: xattr(7) */
 
-/* The names of a file's attributes, one after the other, each with its NUL; -1 where there are none to be
- * had.
- */
+/* The names of a file's attributes, each NUL-terminated: their bytes, 0 where there can be none, -1 on
+ * failure. */
 static ssize_t list_attributes(int descriptor, char *names) {
     ssize_t nbytes = flistxattr(descriptor, names, ATTRIBUTE_NAMES_NBYTES);
     return nbytes < 0 && (errno == ENOTSUP || errno == ENOSYS) ? 0 : nbytes;
 }
 
-/* Security labels are given by the system, by the folder that a file is in. */
+/* Security labels are assigned by the system, according to a file's folder. */
 static bool is_label(const char *name) {
     return strncmp(name, "security.", 9) == 0;
 }
@@ -153,7 +153,7 @@ static int copy_attribute(int from, int to, const char *name, void *value, void 
     return fsetxattr(to, name, value, (size_t)nbytes, 0);
 }
 
-/* memory: names of both, and two values. */
+/* memory has room for the names of both and two values. */
 static int copy_attributes(int from, int to, char *memory) {
     char *names = memory, *own = memory + ATTRIBUTE_NAMES_NBYTES, *value = own + ATTRIBUTE_NAMES_NBYTES;
     ssize_t nbytes = list_attributes(from, names), own_nbytes = list_attributes(to, own);
@@ -174,7 +174,7 @@ static int copy_attributes(int from, int to, char *memory) {
 int npyx_system_copy_attributes(int from, int to) {
     char first;
     ssize_t nbytes = flistxattr(from, &first, 0), own_nbytes = flistxattr(to, &first, 0);
-    if (nbytes <= 0 && own_nbytes <= 0) /* mostly */
+    if (nbytes <= 0 && own_nbytes <= 0) /* usually */
         return nbytes < 0 && errno != ENOTSUP && errno != ENOSYS ? -1 : 0;
     char *memory = malloc(2 * ATTRIBUTE_NAMES_NBYTES + 2 * ATTRIBUTE_NBYTES);
     int result = memory == NULL ? -1 : copy_attributes(from, to, memory);
@@ -205,7 +205,7 @@ void npyx_system_forget(void *bytes, size_t nbytes) {
 }
 
 void npyx_system_normalize(char *path) {
-    (void)path; /* a `\` is a letter of a name */
+    (void)path; /* a `\` is an ordinary character in a name */
 }
 
 /* ---- the process ---- */

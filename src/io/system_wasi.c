@@ -61,7 +61,7 @@ int npyx_system_duplicate(int descriptor) {
     return made;
 }
 
-/* Of one process, too, two writers of a file must not take each other's for what a crash has left. */
+/* Even in one process, two writers of a file must not mistake each other's for what a crash left. */
 int npyx_wasi_lock(int descriptor, int operation) {
     if (wasi_host_lock(descriptor, operation) == 0)
         return 0;

@@ -1,9 +1,9 @@
 /*
- * system.h for WebAssembly (WASI preview 1), where a page in a browser is the system. wasi-libc has most of
- * POSIX; what there is not are owners, other processes and threads, and nobody misses them there. Two things
- * that WASI lacks are asked of whoever runs this, as imports of the module `npyext`: duplicate(descriptor), a
- * second descriptor or -1, and lock(descriptor, operation) as flock(2), 0 or 1 when another description holds
- * the file.
+ * system.h for WebAssembly (WASI preview 1), where the system is a page in a browser. wasi-libc has most of
+ * POSIX; it lacks owners, other processes and threads, which are not missed there. Two things that WASI lacks
+ * are imports of the module `npyext`, to be provided by the embedder: duplicate(descriptor), a second
+ * descriptor or -1, and lock(descriptor, operation) as flock(2), 0, or 1 when another description holds the
+ * file.
  */
 #ifndef NPYX_SYSTEM_WASI_H
 #define NPYX_SYSTEM_WASI_H

@@ -1,13 +1,13 @@
 /*
  * system.h for Windows.
  *
- * Paths come in UTF-8 and go to the system in UTF-16; those that the system would cut at 260 letters get the
- * prefix `\\?\`, which takes them as they are (learn.microsoft.com, "Maximum Path Length Limitation"). What
- * lies in an open folder is opened relative to its handle by NtCreateFile, as openat(2) does: whoever renames
- * the folder or puts a link in its place changes nothing.
+ * Paths come in UTF-8 and go to the system in UTF-16; those that the system would cut at 260 characters get
+ * the prefix `\\?\`, with which it accepts them as they are (learn.microsoft.com, "Maximum Path Length
+ * Limitation"). Entries of an open folder are opened relative to its handle by NtCreateFile, like openat(2):
+ * renaming the folder or putting a link in its place changes nothing.
  *
- * Renaming over a file that others have open, and taking the name of one away, are what Windows calls POSIX
- * semantics (FILE_RENAME_POSIX_SEMANTICS, Windows 10 1709); file systems without them do it in steps.
+ * Renaming over a file that others have open, and removing the name of one, are what Windows calls POSIX
+ * semantics (FILE_RENAME_POSIX_SEMANTICS, Windows 10 1709); on file systems without them it is done in steps.
  */
 #include "system.h"
 
@@ -26,19 +26,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words that the rest of the one C file has for itself. */
+/* Words that the rest of the single C file uses itself. */
 #undef near
 #undef far
 #undef IN
 
 enum {
-    WIDE_MAX_NUNITS = 32768, /* of UTF-16: what a path may have */
+    WIDE_MAX_NUNITS = 32768, /* of UTF-16: the longest path */
     SHARED = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE
 };
 
 /* ---- errors ---- */
 
-/* An error of Windows as errno. */
+/* A Windows error as errno. */
 static int windows_errno(DWORD error) {
     switch (error) {
     case ERROR_FILE_NOT_FOUND:
@@ -47,7 +47,7 @@ static int windows_errno(DWORD error) {
     case ERROR_BAD_NET_NAME:
     case ERROR_INVALID_DRIVE:
     case ERROR_NOT_READY:
-    case ERROR_INVALID_NAME: /* one that no file can have */
+    case ERROR_INVALID_NAME: /* a name that no file can have */
     case ERROR_BAD_PATHNAME:
     case ERROR_DELETE_PENDING: return ENOENT;
     case ERROR_ACCESS_DENIED:
@@ -102,8 +102,8 @@ int npyx_windows_from_wide(const wchar_t *wide, size_t wide_nunits, char *text, 
     return n == 0 && wide_nunits > 0 ? windows_fail(ENAMETOOLONG) : n;
 }
 
-/* UTF-8 as UTF-16 with a NUL behind it; its number of units without that. -1 for what is not UTF-8, which no
- * file is called. */
+/* Converts UTF-8 to NUL-terminated UTF-16; returns its units without the NUL. -1 for invalid UTF-8, which
+ * names no file. */
 static int windows_to_wide(const char *text, wchar_t *wide, size_t capacity_nunits) {
     int n = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, text, -1, wide, (int)capacity_nunits);
     if (n > 0)
@@ -111,7 +111,7 @@ static int windows_to_wide(const char *text, wchar_t *wide, size_t capacity_nuni
     return windows_fail(GetLastError() == ERROR_INSUFFICIENT_BUFFER ? ENAMETOOLONG : ENOENT);
 }
 
-/* A path for functions that take one, in malloc's memory. */
+/* A path for functions that accept one, in malloc's memory. */
 static wchar_t *windows_path(const char *path) {
     static const wchar_t prefix[] = L"\\\\?\\", share_prefix[] = L"\\\\?\\UNC\\";
     wchar_t *wide = malloc(WIDE_MAX_NUNITS * sizeof *wide), *whole = NULL;
@@ -147,9 +147,9 @@ static HANDLE windows_handle(int descriptor) {
 /* What to open, and how. */
 typedef struct windows_request {
     ACCESS_MASK access;
-    bool is_new;      /* nothing must be there */
+    bool is_new;      /* nothing may be there */
     bool is_folder;   /* nothing else will do */
-    bool is_followed; /* a link is not the file itself */
+    bool is_followed; /* a link does not stand for itself */
 } windows_request;
 
 static HANDLE windows_open_path(const char *path, windows_request request) {
@@ -165,7 +165,7 @@ static HANDLE windows_open_path(const char *path, windows_request request) {
     return handle;
 }
 
-/* Names that mean more than an entry of a folder. */
+/* Excludes names that mean more than an entry of a folder. */
 static bool windows_is_name(const char *name) {
     return name[0] != '\0' && strpbrk(name, "/\\:*?\"<>|") == NULL && strcmp(name, "..") != 0;
 }
@@ -199,7 +199,7 @@ static HANDLE windows_open(int folder, const char *path, windows_request request
 
 static int windows_stat(HANDLE handle, npyx_stat *found);
 
-/* A handle as a descriptor, which it is the runtime's to close. */
+/* Wraps a handle in a descriptor, which owns it. */
 static int windows_adopt(HANDLE handle, int flags) {
     int descriptor = _open_osfhandle((intptr_t)handle, (flags & O_RDWR) | O_BINARY | O_NOINHERIT);
     int errno_value = errno;
@@ -241,7 +241,7 @@ static struct timespec windows_time(LARGE_INTEGER time) {
     return (struct timespec){.tv_sec = seconds, .tv_nsec = (long)(time.QuadPart % second * 100)};
 }
 
-/* Links are what IO_REPARSE_TAG_SYMLINK and _MOUNT_POINT are; files of a cloud drive are files. */
+/* Links are IO_REPARSE_TAG_SYMLINK and _MOUNT_POINT; files of a cloud drive are files. */
 static bool windows_is_link(HANDLE handle, DWORD attributes) {
     FILE_ATTRIBUTE_TAG_INFO tag;
     return (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
@@ -299,7 +299,7 @@ int npyx_windows_faccessat(int folder, const char *path, int mode, int flags) {
     return handle == INVALID_HANDLE_VALUE ? -1 : (CloseHandle(handle), 0);
 }
 
-/* ntifs.h's REPARSE_DATA_BUFFER up to where both kinds of links have the place of their texts. */
+/* ntifs.h's REPARSE_DATA_BUFFER up to the places of the texts, which both kinds of links have. */
 typedef struct windows_reparse {
     ULONG tag;
     USHORT nbytes, reserved;
@@ -370,9 +370,9 @@ int npyx_windows_path_of(int descriptor, char *path, size_t capacity_nbytes) {
 
 /* ---- names ---- */
 
-/* Windows 10's FILE_RENAME_INFORMATION_EX, which FILE_LINK_INFORMATION is laid out like. */
+/* Windows 10's FILE_RENAME_INFORMATION_EX; FILE_LINK_INFORMATION has the same layout. */
 typedef struct windows_new_name {
-    ULONG flags; /* of the older one a BOOLEAN */
+    ULONG flags; /* a BOOLEAN in the older one */
     HANDLE folder;
     ULONG nbytes;
     wchar_t name[MAX_PATH];
@@ -390,7 +390,7 @@ enum {
     IGNORES_READONLY = 0x10
 };
 
-/* As POSIX renames or links: kind is one of the three above. */
+/* Renames or links as in POSIX: kind is FILE_RENAME_NEW, FILE_RENAME_OLD or FILE_LINK. */
 static int windows_set_name(HANDLE handle, int folder, const char *name, int kind, ULONG flags) {
     windows_new_name to = {.flags = flags, .folder = windows_handle(folder)};
     IO_STATUS_BLOCK io;
@@ -401,7 +401,7 @@ static int windows_set_name(HANDLE handle, int folder, const char *name, int kin
     return windows_result(NtSetInformationFile(handle, &io, &to, sizeof to, (FILE_INFORMATION_CLASS)kind));
 }
 
-/* One of a file system, or of a Windows, that does not know of POSIX semantics. */
+/* Whether a file system, or a Windows, does not know POSIX semantics. */
 static bool windows_is_unknown(void) {
     return errno == EINVAL || errno == EOPNOTSUPP || errno == EIO;
 }
@@ -433,7 +433,7 @@ int npyx_windows_unlinkat(int folder, const char *name, int flags) {
     return result;
 }
 
-/* Where a file that is open cannot be replaced: it goes to another name first, and then away. */
+/* For where an open file cannot be replaced: it first gets another name, and is then removed. */
 static int windows_rename_in_steps(HANDLE handle, int folder, const char *name) {
     char aside[80];
     snprintf(aside, sizeof aside, ".%lu.%llu.npyext", GetCurrentProcessId(),
@@ -504,7 +504,7 @@ enum { LISTED_NBYTES = 1 << 16 };
 struct npyx_listing {
     int folder;
     bool is_begun, is_ended;
-    size_t off; /* of the next entry among those that were given; 0 behind the last one: more are asked for */
+    size_t off; /* of the next entry in given; 0 after the last one: more are requested */
     union {
         FILE_ID_BOTH_DIR_INFO first;
         uint8_t bytes[LISTED_NBYTES];
@@ -542,7 +542,7 @@ static unsigned windows_listed_mode(const FILE_ID_BOTH_DIR_INFO *found) {
     return is_other ? 0 : (found->FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? S_IFDIR : S_IFREG;
 }
 
-/* A name that is not UTF-16 is passed over: nothing could open it. */
+/* Skips a name that is not valid UTF-16: nothing could open it. */
 bool npyx_system_list_next(npyx_listing *listing, npyx_listed *entry) {
     int n = 0;
     errno = 0;
@@ -569,8 +569,8 @@ void npyx_system_list_close(npyx_listing *listing) {
 
 /* ---- what is in a file ---- */
 
-/* At an offset a synchronous handle reads and writes as pread(2) does, but that it moves its own place, which
- * nobody asks for. */
+/* With an offset a synchronous handle reads and writes like pread(2), but also moves its own position, which
+ * nothing uses. */
 static OVERLAPPED windows_at(int64_t off) {
     OVERLAPPED at = {0};
     at.Offset = (DWORD)((uint64_t)off & UINT32_MAX);
@@ -608,7 +608,7 @@ int npyx_windows_fsync(int descriptor) {
     return FlushFileBuffers(windows_handle(descriptor)) ? 0 : windows_fail_last();
 }
 
-/* A lock of Windows keeps others from the bytes that are locked. This one lies where no file has any. */
+/* A Windows lock keeps others from the locked bytes. This one is where no file has any. */
 int npyx_windows_flock(int descriptor, int operation) {
     OVERLAPPED at = windows_at((int64_t)1 << 62);
     HANDLE handle = windows_handle(descriptor);
@@ -659,7 +659,7 @@ void *npyx_system_map(int descriptor, size_t nbytes) {
     HANDLE mapping = CreateFileMappingW(windows_handle(descriptor), NULL, PAGE_READONLY, 0, 0, NULL);
     void *map = mapping == NULL ? NULL : MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, 0);
     if (mapping != NULL)
-        CloseHandle(mapping); /* the view keeps it */
+        CloseHandle(mapping); /* the view keeps it alive */
     return map;
 }
 
@@ -668,7 +668,7 @@ void npyx_system_unmap(void *map, size_t nbytes) {
     UnmapViewOfFile(map);
 }
 
-/* VirtualUnlock of pages that are not locked takes them out of the working set, and reports that as a
+/* VirtualUnlock of pages that are not locked removes them from the working set, and reports that as a
  * failure. */
 void npyx_system_forget(void *bytes, size_t nbytes) {
     (void)VirtualUnlock(bytes, nbytes);
@@ -685,7 +685,7 @@ int npyx_system_nprocessors(void) {
     return (int)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
 }
 
-/* Ctrl-C comes in a thread of its own. */
+/* Ctrl-C arrives in its own thread. */
 bool npyx_system_block_signals(npyx_signals *before) {
     (void)before;
     return true;

@@ -1,11 +1,10 @@
 /*
- * system.h for Windows: the calls of POSIX that this code uses, for paths in UTF-8, by the functions of
+ * system.h for Windows: the POSIX calls that this code uses, for paths in UTF-8, implemented in
  * system_windows.c.
  *
- * A descriptor is one of the C runtime, opened over a handle, for folders, too. What is opened may be read,
- * written, renamed and removed by others in the meantime (FILE_SHARE_READ, _WRITE and _DELETE), as everywhere
- * else. Below an open folder a name is one entry of it and nothing more: no path, no drive, no stream
- * (`a:b`).
+ * A descriptor is one of the C runtime, opened over a handle, for folders, too. Others may read, write,
+ * rename and remove an open file meanwhile (FILE_SHARE_READ, _WRITE and _DELETE), as everywhere else. Below
+ * an open folder a name is one entry of it and nothing more: no path, no drive, no stream (`a:b`).
  */
 #ifndef NPYX_SYSTEM_WINDOWS_H
 #define NPYX_SYSTEM_WINDOWS_H
@@ -26,8 +25,7 @@
 typedef struct npyx_stat {
     unsigned st_mode;
     int64_t st_size;
-    uint64_t
-        st_dev; /* 0 for what is no folder: a file keeps it when it is renamed, and not all systems say */
+    uint64_t st_dev; /* 0 except for a folder: a file keeps it when renamed, and not all systems report it */
     uint64_t st_ino;
     unsigned st_uid, st_gid;
     struct timespec st_mtim, st_ctim;
@@ -42,7 +40,7 @@ typedef struct npyx_stat {
 #define S_ISSOCK(mode) ((S_IFMT & (mode)) == S_IFSOCK)
 #endif
 
-/* Flags of open(2) beside those of <fcntl.h>. Every descriptor is O_CLOEXEC, and nothing waits. */
+/* Flags of open(2) besides those of <fcntl.h>. Every descriptor is O_CLOEXEC, and nothing waits. */
 #define O_CLOEXEC   0
 #define O_NONBLOCK  0
 #define O_NOCTTY    0
@@ -57,8 +55,8 @@ typedef struct npyx_stat {
 #define LOCK_NB 4
 #define LOCK_UN 8
 
-/* POSIX's, in <fcntl.h>, <sys/stat.h>, <unistd.h> and flock(2). A mode of permissions is not looked at: what
- * is made has those of its folder. */
+/* POSIX's, from <fcntl.h>, <sys/stat.h>, <unistd.h> and flock(2). Permission modes are ignored: a new file
+ * has those of its folder. */
 int npyx_windows_openat(int folder, const char *path, int flags);
 int npyx_windows_fstatat(int folder, const char *path, npyx_stat *found, int flags);
 int npyx_windows_fstat(int descriptor, npyx_stat *found);
@@ -73,10 +71,10 @@ int npyx_windows_ftruncate(int descriptor, int64_t nbytes);
 int npyx_windows_fsync(int descriptor);
 int npyx_windows_flock(int descriptor, int operation);
 
-/* A wide path in UTF-8; -1 where it has no room. */
+/* A wide path in UTF-8; -1 when it does not fit. */
 int npyx_windows_from_wide(const wchar_t *wide, size_t wide_nunits, char *text, size_t capacity_nbytes);
 
-/* The path of an open folder with `/` between its parts, and its number of bytes. */
+/* The path of an open folder with `/` between its parts; returns its bytes. */
 int npyx_windows_path_of(int descriptor, char *path, size_t capacity_nbytes);
 
 #define openat(folder, path, ...)                  npyx_windows_openat(folder, path, NPYX_FIRST(__VA_ARGS__, 0))

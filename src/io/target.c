@@ -9,28 +9,28 @@
 
 /* ---- paths ---- */
 
-/* What the kernel follows, too. */
+/* The kernel's limit, too. */
 enum { TARGET_FILE_MAX_LINKS = 40 };
 
-/* How many bytes of a path belong to its folder, the last slash included. */
+/* How many bytes of a path are its folder, including the last slash. */
 static size_t folder_nbytes(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? 0 : (size_t)(slash - path) + 1;
 }
 
-/* Follows the link that the path is, if it is one. */
+/* Follows the path's link, if it is one. */
 static npyx_status target_file_follow(npyx_buffer *path, bool *is_link, npyx_error *error) {
     static const char what[] = "cannot be opened for writing";
     const npyx_host *host = path->host;
     char target[PATH_MAX];
     ssize_t n = npyx_path_read_link(host, path->bytes, target, sizeof target);
     *is_link = n >= 0;
-    if (n < 0 && (errno == EINVAL || errno == ENOENT || errno == ENOTDIR)) /* no link, or nothing there */
+    if (n < 0 && (errno == EINVAL || errno == ENOENT || errno == ENOTDIR)) /* not a link, or nothing there */
         return NPYX_OK;
     if (n < 0 || n == sizeof target)
         return npyx_path_fail(host, error, n < 0 ? errno : ENAMETOOLONG, what);
     bool is_absolute = n > 0 && target[0] == '/';
-    if (is_absolute && host->root != NULL) /* even one that leads back below the root, as for who reads */
+    if (is_absolute && host->root != NULL) /* even one that leads back below the root, as for reading */
         return npyx_path_fail(host, error, EXDEV, what);
     path->nbytes = is_absolute ? 0 : folder_nbytes(path->bytes);
     npyx_buffer_append(path, target, (size_t)n);
@@ -53,9 +53,9 @@ static npyx_status split(npyx_host *host, const char *path, char **folder, const
     return NPYX_OK;
 }
 
-/* Follows symbolic links, the last one's missing target included, to the folder and the name in it, which is
- * behind the folder's NUL. *folder is the host's memory. NPYX_INVALID for a path that can only be a folder's.
- */
+/* Follows symbolic links, including a last one whose target is missing, to the folder and the name in it,
+ * which is after the folder's NUL. *folder is the host's memory. NPYX_INVALID for a path that can only be a
+ * folder's. */
 static npyx_status target_resolve(npyx_host *host, const char *path, char **folder, const char **name,
                                   npyx_error *error) {
     npyx_buffer followed = {.host = host};
@@ -75,13 +75,13 @@ static npyx_status target_resolve(npyx_host *host, const char *path, char **fold
     return status;
 }
 
-/* ---- what stands at the path ---- */
+/* ---- what is at the path ---- */
 
 npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, npyx_stat *found,
                              npyx_error *error) {
     const char *what = access == O_RDONLY ? "cannot be examined" : "cannot be opened for writing";
     *descriptor = -1;
-    /* what is no file is not opened: a FIFO would wait, and a tape go back */
+    /* only regular files are opened: a FIFO would wait, and a tape rewind */
     if (fstatat(folder, name, found, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be examined");
     NPYX_TRY(npyx_file_check_regular(found, error));
@@ -146,8 +146,8 @@ static npyx_status target_open_folder(npyx_target_file *file, const char *path, 
                             : NPYX_OK;
 }
 
-/* A new file in another one's place has its owner, group, mode, access control list and attributes, or there
- * is none: nobody gains or loses a right by it. */
+/* A new file in another one's place gets its owner, group, mode, access control list and attributes, or is
+ * not made: nobody gains or loses a right by it. */
 static npyx_status copy_permissions(int from, int to, const npyx_stat *replaced, npyx_error *error) {
     npyx_stat made;
     NPYX_TRY(npyx_descriptor_stat(to, &made, error));
@@ -166,11 +166,11 @@ static npyx_status copy_permissions(int from, int to, const npyx_stat *replaced,
     return NPYX_OK;
 }
 
-/* Whoever may not read the file that is there must not read what is to take its place; and, as with open(2),
- * whoever may not write to it may not replace it. */
+/* Whoever may not read the existing file must not read its replacement; and, as with open(2), whoever may not
+ * write to it may not replace it. */
 static npyx_status target_make_file(npyx_target *target, const npyx_stat *replaced, npyx_error *error) {
     npyx_target_file *file = target->file;
-    /* a link that came in between must not tell of what is outside of a root */
+    /* a link that came in between must not reveal what is outside a root */
     int flags = file->host->root == NULL ? AT_EACCESS : AT_EACCESS | AT_SYMLINK_NOFOLLOW;
     NPYX_TRY(npyx_target_make(file->folder, file->name, target->has_info ? 0600 : 0666, &file->descriptor,
                               file->beside, error));
@@ -181,8 +181,7 @@ static npyx_status target_make_file(npyx_target *target, const npyx_stat *replac
     return copy_permissions(file->replaced, file->descriptor, replaced, error);
 }
 
-/* It is read through the descriptor that is locked: its path may lead to a file by now that is going to be
- * taken back. */
+/* Reads through the locked descriptor: by now the path may lead to a file that will be taken back. */
 static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     int64_t nbytes = target->info.nbytes;
@@ -193,8 +192,8 @@ static npyx_status copy_replaced(npyx_target *target, npyx_error *error) {
     return npyx_target_check(target, error);
 }
 
-/* Opens the file that is added to, and locks it against others who do. NPYX_DONE, with the error set:
- * somebody holds it, or it has just been replaced. */
+/* Opens the file to be added to, and locks it against others that do the same. NPYX_DONE, with the error set:
+ * another holds it, or it has just been replaced. */
 static npyx_status try_to_lock(const npyx_target_file *file, int *descriptor, npyx_error *error) {
     npyx_stat found;
     NPYX_TRY(npyx_target_look(file->folder, file->name, O_RDWR, descriptor, &found, error));
@@ -214,8 +213,8 @@ static npyx_status try_to_lock(const npyx_target_file *file, int *descriptor, np
     return status;
 }
 
-/* Whoever publishes at this moment holds the file at the path, too, and may yet take it away: one that is
- * held or gone is tried again while nobody publishes. */
+/* A publisher also holds the file at the path, and may yet take it away: a file that is held or gone is tried
+ * again while nobody publishes. */
 static npyx_status lock_file(npyx_target_file *file, int *descriptor, npyx_error *error) {
     npyx_status status = try_to_lock(file, descriptor, error);
     if (status != NPYX_DONE)
@@ -235,7 +234,7 @@ npyx_status npyx_target_make_scratch(const npyx_target *target, int *descriptor,
     return NPYX_OK;
 }
 
-/* Looks at what is at the path; what is added to is opened for that and locked. */
+/* Looks at what is at the path; a file to be added to is opened for that and locked. */
 static npyx_status open_seen(npyx_target *target, npyx_stat *found, npyx_error *error) {
     npyx_target_file *file = target->file;
     int *seen = file->kind == NPYX_TARGET_EXTEND ? &file->descriptor : &file->replaced;
@@ -274,7 +273,7 @@ bool npyx_target_is_ours(const npyx_target_file *file) {
     return file->process == getpid();
 }
 
-/* The lock is one with that of every copy of the descriptor, in a child process too. */
+/* The lock is shared by every copy of the descriptor, in a child process, too. */
 static void unlock_and_close(const npyx_target_file *file, int *descriptor) {
     if (*descriptor >= 0 && npyx_target_is_ours(file))
         flock(*descriptor, LOCK_UN);
@@ -291,8 +290,8 @@ npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
     NPYX_TRY(npyx_sink_flush(target->sink, error));
     if (ftruncate(file->descriptor, (off_t)target->sink->nbytes) != 0)
         return npyx_fail_errno(error, errno, "cannot be cut to its length");
-    /* A time of its own, as its inode alone does not tell the file: when another writer takes it away, that
-     * writer's next file, of the same size, may get the inode at the same tick. */
+    /* A time of its own, since its inode does not identify the file: when another writer removes it, that
+     * writer's next file of the same size may get the inode at the same tick. */
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t random = npyx_siphash(file->host->hash_key, &now, sizeof now);
     npyx_system_set_mtime(file->descriptor, now.tv_sec, (long)(random % SECOND_NS));
@@ -350,7 +349,7 @@ static void close_target(npyx_target *target) {
     npyx_sink_close(target->sink);
     unlock_and_close(file, &file->descriptor);
     unlock_and_close(file, &file->replaced);
-    if (npyx_target_is_ours(file)) /* last: who waits for it finds the files unlocked */
+    if (npyx_target_is_ours(file)) /* last: a waiting writer finds the files unlocked */
         npyx_target_lock_release(&file->lock, file->folder, file->name);
     npyx_descriptor_close(&file->lock);
     npyx_descriptor_close(&file->folder);
@@ -362,15 +361,15 @@ static void close_target(npyx_target *target) {
     target->file = NULL;
 }
 
-/* Removes the name beside, unless somebody has given it to another file. */
+/* Removes the name beside, unless another file has it by now. */
 static void remove_beside(const npyx_target_file *file) {
     if (file->beside[0] != '\0' && (npyx_target_leads_to(file->folder, file->beside, file->descriptor) ||
                                     npyx_target_leads_to(file->folder, file->beside, file->replaced)))
         unlinkat(file->folder, file->beside, 0);
 }
 
-/* Leaves everything as it was before the target was opened. A file that was added to gets its time back, too:
- * nobody need look at it anew. One that was not is not touched. */
+/* Restores the state before the target was opened. A file that was added to gets its time back, too, so that
+ * nobody need look at it again. One that was not is left alone. */
 static void take_back(npyx_target *target) {
     npyx_target_file *file = target->file;
     npyx_stat now;
@@ -386,7 +385,7 @@ static void take_back(npyx_target *target) {
 void npyx_target_abandon(npyx_target *target) {
     if (target->file == NULL)
         return;
-    /* others may have taken away a file that rests */
+    /* others may have removed a resting file */
     if (npyx_target_is_ours(target->file) && npyx_target_resume(target, NULL) == NPYX_OK)
         take_back(target);
     close_target(target);
@@ -433,7 +432,7 @@ static bool stat_folder(npyx_host *host, const char *path, npyx_stat *found) {
     return is_found;
 }
 
-/* Whether a path leads to that name in that folder, links followed. */
+/* Whether a path leads to that name in that folder, following links. */
 static bool is_path_of(npyx_host *host, const char *path, const char *folder, const char *name) {
     char *other = NULL;
     const char *other_name = NULL;

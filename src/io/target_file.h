@@ -1,6 +1,6 @@
 /*
- * For target.c, target_publish.c, target_lock.c and their tests: what a target is made of, its states, and
- * the names beside its path.
+ * For target.c, target_publish.c, target_lock.c and their tests: a target's parts, its states, and the names
+ * beside its path.
  *
  *     out.npy                          the path
  *     .out.npy.0123456789ab.npyext     name 0: the lock. Whoever holds its flock publishes
@@ -8,10 +8,10 @@
  *                                      were replaced and may have to come back
  *     .out.npy.0123456789cc.npyext     name 33: the latter, where the file system cannot exchange names
  *
- * All follow from the path, so what a crash has left is found without listing the folder. They are taken in
- * order, so a look at the first ones shows whether there is anything to sweep. The lock's file exists only
- * while a writer publishes, from the preparation to the end of its commit. Only the lock's holder gives the
- * path to a file, or removes a name that is not its own.
+ * All are derived from the path, so what a crash left is found without listing the folder. They are used in
+ * order, so looking at the first few shows whether there is anything to sweep. The lock's file exists only
+ * while a writer publishes, from preparation to the end of its commit. Only the lock's holder gives the path
+ * to a file, or removes a name that is not its own.
  */
 #ifndef NPYX_TARGET_FILE_H
 #define NPYX_TARGET_FILE_H
@@ -22,7 +22,7 @@
 enum {
     NPYX_TARGET_NNAMES = 32, /* of files */
     NPYX_TARGET_KEPT = NPYX_TARGET_NNAMES + 1,
-    NPYX_TARGET_NLOOKS = 3, /* so many names are looked at for what a crash has left */
+    NPYX_TARGET_NLOOKS = 3, /* how many names are checked for what a crash left */
     NPYX_TARGET_NAME_NBYTES = 256,
     NPYX_TARGET_WAIT_SECONDS = 10 /* for the lock */
 };
@@ -36,7 +36,7 @@ enum {
  * A publish that fails may have published; abandon follows. A commit that fails abandons.
  */
 typedef enum npyx_target_state {
-    NPYX_TARGET_WRITTEN,  /* to, that is; nobody else sees anything of it */
+    NPYX_TARGET_WRITTEN,  /* to, that is; nobody else sees any of it */
     NPYX_TARGET_PREPARED, /* on disk, and the path's lock is held */
     NPYX_TARGET_PUBLISHED /* at the path, and not yet for good */
 } npyx_target_state;
@@ -44,19 +44,18 @@ typedef enum npyx_target_state {
 typedef struct npyx_target_file {
     npyx_host *host;
     npyx_target_kind kind;
-    pid_t process; /* that opened it: a forked copy of it leaves the file to that one */
+    pid_t process; /* the opener's: a forked copy leaves the file to that one */
     int folder;
     int descriptor;
-    int replaced;     /* what it takes the place of: what is copied, locked, or was looked at; -1: nothing */
-    char *path;       /* of the folder, and behind its NUL the name */
-    const char *name; /* in the folder */
-    char beside[NPYX_TARGET_NAME_NBYTES]; /* the file's own name, or when it is published that of the one
-                                           * replaced; '' for none */
-    int lock;                             /* descriptor of the file that it is; -1: not held */
+    int replaced;                         /* what it replaces: copied, locked, or looked at; -1: nothing */
+    char *path;                           /* of the folder, followed after its NUL by the name */
+    const char *name;                     /* in the folder */
+    char beside[NPYX_TARGET_NAME_NBYTES]; /* its own, or once published the replaced one's; '' for none */
+    int lock;                             /* descriptor of the lock's file; -1: not held */
     npyx_target_state state;
-    bool is_resting;       /* nothing is open; what is known of the file called beside: */
-    npyx_file_info rested; /* with the size that it has without what follows the sink's end */
-    uint8_t *seal; /* NULL: none. Behind it the bytes that it is written over, and room for as many. */
+    bool is_resting;       /* nothing is open; the file called beside is known by: */
+    npyx_file_info rested; /* its size excludes what follows the sink's end */
+    uint8_t *seal;         /* NULL: none. Followed by the bytes it overwrites, and room for as many. */
     size_t seal_nbytes;
     int64_t seal_off;
 } npyx_target_file;
@@ -64,21 +63,20 @@ typedef struct npyx_target_file {
 /* False in a child of the process that opened it. */
 bool npyx_target_is_ours(const npyx_target_file *file);
 
-/* Gives the path back what was there. False for a file that is extended and whose seal could not be taken
- * back: what was added must stay. */
+/* Gives the path back what was there. False for an extended file whose seal could not be taken back: the
+ * added bytes must stay. */
 bool npyx_target_unpublish(npyx_target *target);
 
-/* Looks at what stands at the path: *descriptor is that of a regular file, open as access (O_RDONLY, O_RDWR)
- * says, with what fstat says of it; -1 when nothing is there. NPYX_UNSUPPORTED for anything but a regular
- * file. */
+/* Looks at what is at the path: *descriptor is that of a regular file, opened with access (O_RDONLY, O_RDWR),
+ * and found its fstat; -1 when nothing is there. NPYX_UNSUPPORTED for anything but a regular file. */
 npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, npyx_stat *found,
                              npyx_error *error);
 
-/* NPYX_INVALID, saying what it is, for a file that is neither empty nor what this codec writes, or a tar
- * where one is written: it is not to be replaced. */
+/* NPYX_INVALID, saying what it is, for a file that must not be replaced: one neither empty nor an array file,
+ * or, where a tar is written, neither empty nor a tar. */
 npyx_status npyx_target_check_replaceable(const npyx_target *target, int descriptor, npyx_error *error);
 
-/* Makes a file with a free name beside the one called name, locked; mode as of open(2). */
+/* Creates and locks a file with a free name beside the one called name; mode as for open(2). */
 npyx_status npyx_target_make(int folder, const char *name, unsigned mode, int *descriptor,
                              char beside[NPYX_TARGET_NAME_NBYTES], npyx_error *error);
 
@@ -90,17 +88,16 @@ void npyx_target_name(const char *name, int i, char beside[NPYX_TARGET_NAME_NBYT
 /* Whether a name leads to the file. */
 bool npyx_target_leads_to(int folder, const char *name, int descriptor);
 
-/* Takes the lock of the file called name. Waits for whoever holds it:
- * NPYX_IO after NPYX_TARGET_WAIT_SECONDS, NPYX_INTERRUPTED. NPYX_DONE: no file can be made in the folder. On
- * file systems without locks it is held without any. *lock is the descriptor of its file; -1: not held. */
+/* Takes the lock of the file called name, waiting for its holder: NPYX_IO after NPYX_TARGET_WAIT_SECONDS,
+ * NPYX_INTERRUPTED. NPYX_DONE: no file can be created in the folder. On file systems without locks it is held
+ * without one. *lock is the descriptor of its file; -1: not held. */
 npyx_status npyx_target_lock_take(int *lock, npyx_host *host, int folder, const char *name,
                                   npyx_error *error);
 
-/* Removes the lock's file and lets go; does nothing when it is not held. */
+/* Removes the lock's file and unlocks; does nothing when it is not held. */
 void npyx_target_lock_release(int *lock, int folder, const char *name);
 
-/* Removes what a crash has left of the lock and of the files beside name, unless somebody publishes at this
- * moment. */
+/* Removes what a crash left of the lock and of the files beside name, unless somebody is publishing. */
 void npyx_target_sweep(int folder, const char *name);
 
 #endif

@@ -1,3 +1,4 @@
+/* The lock of a path, and the names beside it (target_file.h). */
 #include "target_file.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 
 void npyx_target_name(const char *name, int i, char beside[NPYX_TARGET_NAME_NBYTES]) {
     static const uint8_t no_key[NPYX_SIPHASH_KEY_NBYTES];
-    enum { KEPT_NBYTES = 200 }; /* of a name; file systems allow 255 bytes */
+    enum { KEPT_NBYTES = 200 }; /* of the name; file systems allow 255 bytes */
     uint64_t number = npyx_siphash(no_key, name, strlen(name)) + (unsigned)i;
     snprintf(beside, NPYX_TARGET_NAME_NBYTES, ".%.*s.%012" PRIx64 ".npyext", KEPT_NBYTES, name,
              number & 0xffffffffffffu);
@@ -22,7 +23,7 @@ bool npyx_target_leads_to(int folder, const char *name, int descriptor) {
 
 /* ---- sweeping ---- */
 
-/* Removes the file of that name unless somebody holds its flock. */
+/* Removes the file of that name unless its flock is held. */
 static void sweep_name(int folder, const char *beside) {
     npyx_stat found;
     int descriptor;
@@ -37,7 +38,7 @@ static void sweep_name(int folder, const char *beside) {
 
 static const char unwritable[] = "cannot be written in its folder";
 
-/* Makes a file of that name. NPYX_DONE: there is one, or it was swept away before it was locked. */
+/* Creates a file of that name. NPYX_DONE: one exists, or it was swept away before it was locked. */
 static npyx_status target_lock_make_file(int folder, const char *beside, unsigned mode, int *descriptor,
                                          npyx_error *error) {
     *descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
@@ -69,9 +70,9 @@ npyx_status npyx_target_make(int folder, const char *name, unsigned mode, int *d
 
 /* ---- the lock ---- */
 
-/* Opens the lock's file, or makes it. EAGAIN: its holder has just removed it. Where a server keeps the locks
- * (NFS), an exclusive one needs a file that is open for writing; one that another user's crash has left may
- * be open for reading alone. */
+/* Opens the lock's file, or creates it. EAGAIN: its holder has just removed it. Where a server keeps the
+ * locks (NFS), an exclusive one needs a file open for writing; one left by another user's crash may only open
+ * for reading. */
 static int lock_open_file(int folder, const char *beside) {
     enum { LOOKING = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
     int descriptor = openat(folder, beside, O_RDWR | O_CREAT | O_EXCL | LOOKING, 0666);
@@ -99,7 +100,7 @@ static npyx_status try_once(int *lock, int folder, const char *name, npyx_error 
         npyx_status status = npyx_fail_errno(error, errno, unwritable);
         return is_closed ? NPYX_DONE : status;
     }
-    /* without EWOULDBLOCK there are no locks here; whoever held it may have removed its file by now */
+    /* without EWOULDBLOCK there are no locks here; the previous holder may have removed its file by now */
     bool is_free = flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     if (is_free && npyx_target_leads_to(folder, beside, descriptor))
         *lock = descriptor;
@@ -155,6 +156,6 @@ void npyx_target_lock_release(int *lock, int folder, const char *name) {
     npyx_target_name(name, 0, beside);
     if (npyx_target_leads_to(folder, beside, *lock))
         unlinkat(folder, beside, 0);
-    flock(*lock, LOCK_UN); /* it is one with that of every copy, in a child process too */
+    flock(*lock, LOCK_UN); /* shared by every copy, in a child process, too */
     npyx_descriptor_close(lock);
 }

@@ -22,20 +22,21 @@ static npyx_status fail_rename(npyx_error *error, int errno_value) {
                : npyx_fail_errno(error, errno_value, "cannot take its place");
 }
 
-/* Says that the system or the file system has no such call. */
+/* Whether the system or the file system lacks this call. */
 static bool is_unsupported(int errno_value) {
     return errno_value == ENOSYS || errno_value == EINVAL || errno_value == ENOTSUP;
 }
 
-/* Says that the file system has no hard links, or none of this file. */
+/* Whether the file system has no hard links, or allows none of this file. */
 static bool is_unlinkable(int errno_value) {
     return is_unsupported(errno_value) || errno_value == EOPNOTSUPP || errno_value == EPERM ||
            errno_value == EMLINK;
 }
 
-/* Lets the path lead to the new file, and beside to what was there. Where the file system cannot exchange two
- * names, what was there gets a second one first; where it has no hard links either, beside is '\0', and what
- * was there is gone. What else has the second name was left by a crash: the path's lock is held. */
+/* Makes the path lead to the new file, and beside to what was there. Where the file system cannot exchange
+ * two names, what was there first gets a second one; where it has no hard links either, beside becomes '',
+ * and what was there is gone. Anything else with the second name was left by a crash: the path's lock is
+ * held. */
 static npyx_status target_exchange(npyx_target_file *file, npyx_error *error) {
     int folder = file->folder;
     char kept[NPYX_TARGET_NAME_NBYTES];
@@ -77,8 +78,8 @@ static npyx_status target_move_in(npyx_target_file *file, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Gives the path back to the file called beside, unless a program that knows nothing of locks has taken it
- * since. The new file has no name then. */
+/* Gives the path back to the file called beside, unless a program that ignores the locks has taken it since.
+ * The new file then has no name. */
 static void target_put_back(const npyx_target_file *file) {
     if (npyx_target_leads_to(file->folder, file->name, file->descriptor))
         (void)!renameat(file->folder, file->beside, file->folder, file->name);
@@ -110,8 +111,8 @@ static npyx_status write_seal(npyx_target *target, npyx_error *error) {
     return npyx_sink_rewrite(target->sink, file->seal_off, file->seal, file->seal_nbytes, error);
 }
 
-/* Makes what was added not count again: false when that cannot be done, and nothing may be cut off. A disk
- * that is full may refuse to write what was written over, but then it has refused the seal as well. */
+/* Makes the added bytes not count again: false when that is impossible, and nothing may be cut off. A full
+ * disk may refuse to restore the overwritten bytes, but then it has refused the seal as well. */
 static bool unpublish_extension(npyx_target *target) {
     const npyx_target_file *file = target->file;
     size_t nbytes = file->seal_nbytes;
@@ -154,7 +155,7 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
         npyx_free(file->host, seal);
         return status;
     }
-    /* the fewer bytes are written, the less can be torn: what changes of a header is its number of rows */
+    /* the fewer bytes are written, the less can be torn: of a header only the number of rows changes */
     const uint8_t *now = bytes, *before = seal + nbytes;
     size_t first = 0, end = nbytes;
     while (first < end && now[first] == before[first])
@@ -174,7 +175,7 @@ bool npyx_target_is_published(const npyx_target *target) {
     return target->file == NULL || target->file->state == NPYX_TARGET_PUBLISHED;
 }
 
-/* Of a file that rows are added to in place its length and its times say nothing. */
+/* The length and times of a file that is extended in place prove nothing. */
 static bool is_as_seen(const npyx_target *target, const npyx_file_info *now) {
     const npyx_file_info *seen = &target->info;
     if (target->file->kind == NPYX_TARGET_EXTEND)
@@ -199,7 +200,7 @@ npyx_status npyx_target_check(const npyx_target *target, npyx_error *error) {
                                                                                    : fail_replaced(error);
 }
 
-/* Opens what a new file takes the place of. One act has not looked until now. */
+/* Opens what a new file replaces. Only here does a target that is_one_act look at it. */
 static npyx_status look_at_replaced(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     npyx_stat found;
@@ -214,11 +215,11 @@ static npyx_status look_at_replaced(npyx_target *target, npyx_error *error) {
     return npyx_target_check_replaceable(target, file->replaced, error);
 }
 
-/* Takes the lock, and sees to it that all is ready for the path. */
+/* Takes the lock, and ensures that the path is ready to be taken. */
 static npyx_status claim_path(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     npyx_status status = npyx_target_lock_take(&file->lock, file->host, file->folder, file->name, error);
-    if (status == NPYX_DONE) /* a folder that this process cannot write to, nor take a file's place in */
+    if (status == NPYX_DONE) /* a folder in which this process can neither write nor replace a file */
         status = file->kind == NPYX_TARGET_EXTEND ? NPYX_OK : NPYX_IO;
     if (status == NPYX_OK && file->kind == NPYX_TARGET_NEW)
         status = look_at_replaced(target, error);
@@ -240,8 +241,8 @@ npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* A file that another program, which knows nothing of the lock, has put at the path since it was looked at
- * has the name beside then, and is put back. */
+/* If a program that ignores the lock has put a file at the path since it was looked at, that file now has the
+ * name beside, and is put back. */
 static npyx_status take_path(npyx_target_file *file, npyx_error *error) {
     if (!npyx_target_leads_to(file->folder, file->beside, file->descriptor))
         return npyx_fail(error, NPYX_IO, -1, "cannot take its place (the new file, %s, was removed)",

@@ -8,10 +8,10 @@
 
 enum {
     MAX_NSLOTS = 64,
-    /* a work that takes longer waits for a disk or a network, and others may wait beside it */
+    /* a job that takes longer waits for a disk or a network, and others may wait at the same time */
     SLOW_NS = 200000,
-    MIN_NSLOW = 3, /* or it was a processor that they waited for */
-    /* the host is asked so often whether to stop */
+    MIN_NSLOW = 3, /* or they were waiting for a processor */
+    /* how often the host is asked whether to stop */
     WAIT_NS = 5000000
 };
 
@@ -21,17 +21,17 @@ struct npyx_crew {
     void *ctx;
     int nslots;
     bool is_waiting;
-    pid_t process; /* in a forked copy of which there are no threads, and the mutex is in any state */
-    int max_nthreads, nthreads; /* of others than the caller */
+    pid_t process;              /* a forked copy of it has no threads, and the mutex in any state */
+    int max_nthreads, nthreads; /* besides the caller */
     pthread_t threads[NPYX_MAX_NTHREADS];
-    /* What every work touches takes no lock: that would cost more than opening a file. */
-    _Atomic int64_t nclaimed;                /* works that a thread makes or has made */
-    _Atomic int64_t end;                     /* of the works that may be made */
-    _Atomic int64_t made_number[MAX_NSLOTS]; /* 1 + the number of the last work made in that slot */
-    atomic_int nslow;                        /* works made last, one after the other, that were slow */
-    atomic_int nidle;                        /* threads that wait for work */
+    /* State that every job touches needs no lock: that would cost more than opening a file. */
+    _Atomic int64_t nclaimed;                /* jobs that are being made or done */
+    _Atomic int64_t end;                     /* of the jobs that may be made */
+    _Atomic int64_t made_number[MAX_NSLOTS]; /* 1 + the number of the last job made in that slot */
+    atomic_int nslow;                        /* the latest jobs in a row that were slow */
+    atomic_int nidle;                        /* threads waiting for work */
     atomic_bool is_caller_waiting, is_stopping;
-    pthread_mutex_t mutex; /* for who waits, and for who wakes somebody */
+    pthread_mutex_t mutex; /* for waiting, and for waking */
     pthread_cond_t allowed, made;
 };
 
@@ -57,7 +57,7 @@ static bool crew_has_work(npyx_crew *crew) {
     return atomic_load(&crew->nclaimed) < atomic_load(&crew->end);
 }
 
-/* Claims the next work that may be made and makes it, if there is one. */
+/* Claims and makes the next job that is allowed, if there is one. */
 static bool crew_make_next(npyx_crew *crew) {
     int64_t index = atomic_load(&crew->nclaimed);
     do {
@@ -74,7 +74,8 @@ static bool crew_make_next(npyx_crew *crew) {
     return true;
 }
 
-/* Waits for work. Who allows some looks whether anybody waits, behind it: so it is looked for once more. */
+/* Waits for work. npyx_crew_allow checks for idle threads after allowing work, so work is checked for again
+ * here. */
 static void crew_idle(npyx_crew *crew) {
     pthread_mutex_lock(&crew->mutex);
     atomic_fetch_add(&crew->nidle, 1);
@@ -93,7 +94,7 @@ static void *crew_run(void *argument) {
     return NULL;
 }
 
-/* Signals are for the host's threads: Ctrl-C is to interrupt the one that waits for it. */
+/* Signals are for the host's threads: Ctrl-C must interrupt the one that waits for it. */
 static bool crew_add_thread(npyx_crew *crew) {
     npyx_signals before;
     if (crew->nthreads == crew->max_nthreads || !npyx_system_block_signals(&before))
@@ -143,7 +144,7 @@ bool npyx_crew_has_made(npyx_crew *crew, int64_t index) {
     return atomic_load(&crew->made_number[index % crew->nslots]) == index + 1;
 }
 
-/* Waits for a work to be made, though not for long. */
+/* Waits for a job to be made, though not for long. */
 static void crew_wait(npyx_crew *crew, int64_t index) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -164,7 +165,7 @@ npyx_status npyx_crew_help(npyx_crew *crew, int64_t index, npyx_error *error) {
                          "cannot be read on by a child of the process that began to");
     bool is_slow = atomic_load(&crew->nslow) >= MIN_NSLOW;
     for (int i = crew->nthreads; is_slow && i > 0 && crew_add_thread(crew); i--)
-        ; /* twice as many, until there are enough */
+        ; /* doubles the threads, until there are enough */
     if (is_slow || !crew_make_next(crew))
         crew_wait(crew, index);
     return npyx_poll(crew->host, error);

@@ -1,51 +1,51 @@
 /*
- * Threads that make numbered works, in their order or nearly so, for one who takes them in order.
+ * Threads that make numbered jobs, in order or nearly so, for a caller that takes them in order.
  *
  *     taken | made | made | being made | being made | may be made | may not yet
  *           ^ the next one wanted                                 ^ allowed
  *
- * The threads are in no SQLite function and no host's, allocate nothing and get no signal. The caller says
- * how far they may go, which is where the room for results ends; while the work that it wants is not made, it
- * makes others itself. Where works are slow, because a file system far away takes its time, more threads than
- * processors wait for it.
+ * The threads call no SQLite function and no host, allocate nothing and get no signal. The caller says how
+ * far they may go, which is where the room for results ends; while the job it wants is not made, it makes
+ * others itself. Where jobs are slow, because of a distant file system, more threads than processors wait for
+ * it.
  */
 #ifndef NPYX_THREADS_H
 #define NPYX_THREADS_H
 
 #include "base/host.h"
 
-/* No crew has more threads, the caller's included. */
+/* No crew has more threads, including the caller's. */
 enum { NPYX_MAX_NTHREADS = 16 };
 
-/* Threads for what processors do, the caller's included: host->nthreads, or when that is 0 the processors
- * that the process may run on. 1 to NPYX_MAX_NTHREADS. */
+/* Threads for work done by processors, including the caller's: host->nthreads, or when that is 0 the
+ * processors that the process may run on. 1 to NPYX_MAX_NTHREADS. */
 int npyx_nthreads(const npyx_host *host);
 
 typedef struct npyx_crew npyx_crew;
 
-/* Makes work number index, in any thread and beside others. */
+/* Makes job number index, in any thread, at the same time as others. */
 typedef void npyx_crew_make(void *ctx, int64_t index);
 
-/* Starts threads of which nothing may be made yet. No two of nslots works that follow each other wait for
- * the same place: work i + nslots is not to be allowed before work i was taken. is_waiting: works mostly wait
- * for something else than a processor. NULL when there is no second processor, no thread or no memory for it,
- * which is no error: do it all in the caller's. host and ctx outlive the crew. */
+/* Starts the threads; no job may be made yet. Each of nslots consecutive jobs has its own slot: do not allow
+ * job i + nslots before job i was taken. is_waiting: jobs mostly wait for something other than a processor.
+ * NULL when there is no second processor, no thread or no memory for it, which is not an error: do it all in
+ * the caller's thread. host and ctx must outlive the crew. */
 npyx_crew *npyx_crew_start(npyx_host *host, int nslots, bool is_waiting, npyx_crew_make *make, void *ctx);
 
-/* Works before end may be made. end never falls. */
+/* Jobs before end may be made. end never decreases. */
 void npyx_crew_allow(npyx_crew *crew, int64_t end);
 
-/* Whether a work, which is allowed, is made. Work index - nslots was taken. */
+/* Whether a job, which must be allowed, is made. Job index - nslots was taken. */
 bool npyx_crew_has_made(npyx_crew *crew, int64_t index);
 
-/* Makes one of the works that are allowed, or waits a while for others to make the work index. Polls the
- * host. In a child of the process that started the crew, where there are no such threads, NPYX_INVALID. */
+/* Makes one of the allowed jobs, or waits a while for others to make job index. Polls the host. NPYX_INVALID
+ * in a child of the process that started the crew, which has no such threads. */
 npyx_status npyx_crew_help(npyx_crew *crew, int64_t index, npyx_error *error);
 
-/* Whether nobody wants what is being made any more: a work that takes long looks now and then. Takes NULL. */
+/* Whether what is being made is no longer wanted: a long job checks now and then. Accepts NULL. */
 bool npyx_crew_is_stopping(npyx_crew *crew);
 
-/* Takes NULL. Waits for works that were begun. */
+/* Accepts NULL. Waits for jobs that were begun. */
 void npyx_crew_stop(npyx_crew *crew);
 
 #endif

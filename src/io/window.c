@@ -27,7 +27,7 @@ static bool window_has(const npyx_window *w, int64_t off, size_t nbytes) {
     return off >= w->off && off - w->off <= (int64_t)w->nbytes - (int64_t)nbytes;
 }
 
-/* What is read: at least nbytes and up to ahead_nbytes, but nothing from end_off on. */
+/* What to read: at least nbytes and up to ahead_nbytes, but nothing from end_off on. */
 static size_t window_wanted(int64_t off, size_t nbytes, size_t ahead_nbytes, int64_t end_off) {
     size_t wanted_nbytes = nbytes > ahead_nbytes ? nbytes : ahead_nbytes;
     return end_off - off < (int64_t)wanted_nbytes ? (size_t)(end_off - off) : wanted_nbytes;

@@ -1,5 +1,5 @@
 /*
- * A part of a source in memory, for who reads small things that lie near each other: headers, directories.
+ * A part of a source in memory, for reading small things close to each other: headers, directories.
  */
 #ifndef NPYX_WINDOW_H
 #define NPYX_WINDOW_H
@@ -15,16 +15,16 @@ typedef struct npyx_window {
     size_t nbytes;
 } npyx_window;
 
-/* Reads nbytes at off, all of which are there. Polls the host. */
+/* Reads nbytes at off, all of which exist. Polls the host. */
 npyx_status npyx_window_load(npyx_window *window, int64_t off, size_t nbytes, npyx_error *error);
 
-/* nbytes at off, all of which are there; what is read goes on for up to ahead_nbytes, but not beyond end_off.
- * They stay until the next call. */
+/* nbytes at off, all of which exist; reads on for up to ahead_nbytes, but not beyond end_off. Valid until the
+ * next call. */
 npyx_status npyx_window_at(npyx_window *window, int64_t off, size_t nbytes, size_t ahead_nbytes,
                            int64_t end_off, const uint8_t **bytes, npyx_error *error);
 
-/* The same of what need not be there, or of a source whose length is not known: *some_nbytes is nbytes, or
- * all up to the end. */
+/* The same for bytes that need not exist, or a source of unknown length: *some_nbytes is nbytes, or all up to
+ * the end. */
 npyx_status npyx_window_some(npyx_window *window, int64_t off, size_t nbytes, size_t ahead_nbytes,
                              const uint8_t **bytes, size_t *some_nbytes, npyx_error *error);
 

@@ -1,4 +1,4 @@
-/* Units of time as text: what stands between the brackets of `M8[25s]`. */
+/* Units of time as text: what is between the brackets of `M8[25s]`. */
 #include "datetime.h"
 
 #include "span.h"
@@ -12,7 +12,7 @@ const char *npyx_unit_name(npyx_unit unit) {
 
 static bool unit_find(npyx_span name, npyx_unit *unit) {
     *unit = NPYX_UNIT_us;
-    if (npyx_span_is_among(name, "\xce\xbcs \xc2\xb5s")) /* with either letter mu of Unicode */
+    if (npyx_span_is_among(name, "\xce\xbcs \xc2\xb5s")) /* with either Unicode letter mu */
         return true;
     for (*unit = NPYX_UNIT_GENERIC; *unit <= NPYX_UNIT_as; ++*unit) {
         if (npyx_span_is(name, UNIT_NAMES[*unit]))
@@ -21,9 +21,9 @@ static bool unit_find(npyx_span name, npyx_unit *unit) {
     return false;
 }
 
-/* How many of a finer unit a divisor may split: the table of NumPy's convert_datetime_divisor_to_multiple, in
- * which a year is 12 months, 52 weeks or 365 days, and a month 4 weeks or 30 days. The first row that the
- * divisor divides is taken. (A week that no row fits becomes 0 years in NumPy; here that too is an error.) */
+/* The number of a finer unit that a divisor may split: NumPy's convert_datetime_divisor_to_multiple, where a
+ * year is 12 months, 52 weeks or 365 days, and a month 4 weeks or 30 days. The first row that the divisor
+ * divides is used. (A week that fits no row becomes 0 years in NumPy; here it is an error.) */
 static const struct {
     npyx_unit unit;
     npyx_unit finer_unit;
@@ -61,7 +61,7 @@ static bool unit_divide(npyx_unit *unit, int32_t *multiple, int32_t divisor) {
     return false;
 }
 
-/* Reads the digits at the beginning of *rest and moves it behind them; false for 0 and above INT32_MAX. */
+/* Reads the digits at the start of *rest and moves it past them; false for 0 and above INT32_MAX. */
 static bool count_read(npyx_span *rest, int32_t *count) {
     uint64_t number;
     *rest = npyx_span_behind(*rest, npyx_span_digits(*rest, &number));
@@ -79,7 +79,7 @@ bool npyx_unit_parse(const char *text, size_t nbytes, npyx_unit *unit, int32_t *
     size_t name_nbytes = slash == NULL ? rest.nbytes : (size_t)(slash - rest.text);
     if (!unit_find((npyx_span){rest.text, name_nbytes}, unit))
         return false;
-    if (*unit == NPYX_UNIT_GENERIC) /* no descr tells how many */
+    if (*unit == NPYX_UNIT_GENERIC) /* no descr says how many */
         *multiple = 1;
     if (slash == NULL)
         return true;

@@ -29,10 +29,10 @@ typedef enum npyx_unit {
 /* NaT in both types. */
 #define NPYX_NAT INT64_MIN
 
-/* Reads what stands between the brackets of `M8[...]`: a unit with an optional multiple before it (`25s`) and
- * an optional divisor behind it (`s/1000` is ms; a divisor that no finer unit expresses exactly is an error,
- * by NumPy's convert_datetime_divisor_to_multiple). `generic`, of which there is always one, and `μs` (U+03BC
- * or U+00B5, UTF-8) are units. False when it is no unit; *multiple is at least 1 and at most INT32_MAX. */
+/* Reads what is between the brackets of `M8[...]`: a unit with an optional multiple before it (`25s`) and an
+ * optional divisor after it (`s/1000` is ms; a divisor that no finer unit expresses exactly is an error, by
+ * NumPy's convert_datetime_divisor_to_multiple). `generic`, whose multiple is always 1, and `μs` (U+03BC or
+ * U+00B5, UTF-8) are units. False when it is not a unit; *multiple is from 1 to INT32_MAX. */
 bool npyx_unit_parse(const char *text, size_t nbytes, npyx_unit *unit, int32_t *multiple);
 
 /* `s`, `ms`, ...; `generic` for NPYX_UNIT_GENERIC. */
@@ -41,18 +41,18 @@ const char *npyx_unit_name(npyx_unit unit);
 /* Room for the text of any datetime64. */
 enum { NPYX_DATETIME_TEXT_NBYTES = 64 };
 
-/* Writes `YYYY-MM-DD` for units Y, M, W and D, `YYYY-MM-DD HH:MM:SS` for h, m and s, and 3, 6, 9, 12, 15 or
- * 18 digits of a second behind it for the finer ones; no NUL. Years have four digits at least, a minus sign
- * when negative and a plus sign never. value is not NaT and unit not generic. NPYX_CORRUPT when the instant
- * lies outside of what 64-bit day counts and years express. */
+/* Writes `YYYY-MM-DD` for units Y, M, W and D, `YYYY-MM-DD HH:MM:SS` for h, m and s, followed by 3, 6, 9, 12,
+ * 15 or 18 digits of a second for the finer ones; no NUL. Years have at least four digits, a minus sign when
+ * negative and never a plus sign. value is not NaT and unit not generic. NPYX_CORRUPT when the instant is
+ * beyond what 64-bit day counts and years express. */
 npyx_status npyx_datetime_text(int64_t value, npyx_unit unit, int32_t multiple, char *out, size_t *nbytes,
                                npyx_error *error);
 
-/* Reads calendar text as npyx_datetime_text and ISO 8601 have it: `YYYY`, `YYYY-MM`, `YYYY-MM-DD`, with a
- * blank or a T and `HH`, `HH:MM` or `HH:MM:SS` behind it, a fraction of a second of up to 18 digits, a Z; a
- * year may have a sign and more than four digits; `NaT` in any case. NPYX_INVALID for any other text, for a
- * day or hour that does not exist, for an instant that is no whole number of the unit (`2020-01-01 10:00` as
- * days), and for one that 64 bits do not hold. A generic unit takes NaT alone. */
+/* Reads calendar text as npyx_datetime_text and ISO 8601 write it: `YYYY`, `YYYY-MM`, `YYYY-MM-DD`,
+ * optionally followed by a blank or a T and `HH`, `HH:MM` or `HH:MM:SS`, a fraction of a second of up to 18
+ * digits, a Z; a year may have a sign and more than four digits; `NaT` in any case. NPYX_INVALID for any
+ * other text, for a day or hour that does not exist, for an instant that is not a whole number of the unit
+ * (`2020-01-01 10:00` as days), and for one that does not fit in 64 bits. A generic unit accepts only NaT. */
 npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit, int32_t multiple,
                                 int64_t *value, npyx_error *error);
 

@@ -1,7 +1,7 @@
 /*
  * Counts of a unit as calendar text, and calendar text as counts of a unit.
  *
- * Between the two stands an instant: a day, and behind it parts of it, each counted in the one before.
+ * Between the two is an instant: a day, followed by parts of it, each counted within the one before.
  *
  *     2020-02-29 10:30:59.123456789
  *     year       |  |  |  |  |  thousandths of thousandths of thousandths ...
@@ -12,8 +12,8 @@
  *                hour
  *
  * A unit is one of the parts, and a count of it is days times 24 plus hours, times 60 plus minutes, and so on
- * down to that part: in attoseconds more than 64 bits hold. Years and months, which are not all as long, are
- * counted by themselves.
+ * down to that part: in attoseconds that takes more than 64 bits. Years and months, which vary in length, are
+ * counted separately.
  */
 #include <strings.h>
 
@@ -32,12 +32,12 @@ typedef struct npyx_instant {
     uint32_t parts[INSTANT_NPARTS];
 } npyx_instant;
 
-/* The last part that counts of a unit tell; -1 for days and what is longer. */
+/* The last part that counts of a unit determine; -1 for days and longer units. */
 static int instant_last_part(npyx_unit unit) {
     return (int)unit - (int)NPYX_UNIT_h;
 }
 
-/* How many of a part there are. */
+/* How many of a part make up the one before. */
 static inline uint32_t instant_radix(int part) {
     return part >= INSTANT_FIRST_THOUSANDTH ? 1000 : part > 0 ? 60 : 24;
 }
@@ -69,7 +69,7 @@ static bool instant_set(npyx_instant *instant, int64_t value, npyx_unit unit, in
     int64_t days;
     *instant = (npyx_instant){.month = 1, .day = 1};
     if (multiple != 1)
-        npyx_wide_scale(&ticks, (uint32_t)multiple, 0); /* 95 bits at most */
+        npyx_wide_scale(&ticks, (uint32_t)multiple, 0); /* at most 95 bits */
     if (unit == NPYX_UNIT_M)
         instant->month = npyx_wide_divide(&ticks, 12) + 1;
     if (unit == NPYX_UNIT_Y || unit == NPYX_UNIT_M)
@@ -118,7 +118,7 @@ static char *instant_write(char *out, const npyx_instant *instant, npyx_unit uni
     return out;
 }
 
-/* What stands before a unit in a dtype. */
+/* The multiple as a dtype writes it before the unit. */
 static const char *multiple_text(int32_t multiple, char text[NPYX_NUMBER_TEXT_NBYTES]) {
     text[multiple == 1 ? 0 : npyx_text_i64(multiple, text)] = '\0';
     return text;
@@ -139,7 +139,7 @@ npyx_status npyx_datetime_text(int64_t value, npyx_unit unit, int32_t multiple, 
 
 /* ---- text to counts ---- */
 
-/* The text that is left, and what it has said so far. */
+/* The remaining text, and what has been read from it. */
 typedef struct datetime_parser {
     npyx_span rest;
     bool has_long_year; /* of more than four digits, without a sign */
@@ -152,7 +152,7 @@ static bool datetime_take(datetime_parser *p, char c) {
     return is_there;
 }
 
-/* The digit at hand, which is passed; -1 when there is none. */
+/* Consumes a digit; -1 when there is none. */
 static int take_digit(datetime_parser *p) {
     int c = npyx_span_peek(p->rest, 0);
     return npyx_is_digit(c) && datetime_take(p, (char)c) ? c - '0' : -1;
@@ -164,7 +164,7 @@ static bool take_two_digits(datetime_parser *p, uint32_t *value) {
     return ones >= 0;
 }
 
-/* Four digits at least. */
+/* At least four digits. */
 static bool take_year(datetime_parser *p) {
     bool is_negative = datetime_take(p, '-');
     bool has_sign = is_negative || datetime_take(p, '+');
@@ -196,7 +196,8 @@ static bool take_time(datetime_parser *p) {
     return part < INSTANT_FIRST_THOUSANDTH || !datetime_take(p, '.') || take_fraction(p);
 }
 
-/* Whether the whole text is spelled as a date. A long year alone is not: `20200101` means another one. */
+/* Whether the whole text is spelled as a date. A long year by itself is not: `20200101` means something
+ * else. */
 static bool take_all(datetime_parser *p) {
     if (!take_year(p))
         return false;
@@ -228,7 +229,7 @@ static bool instant_exists(const npyx_instant *instant) {
            instant->day <= (uint32_t)ndays[month - 1] + (month == 2 && is_leap);
 }
 
-/* Days since 1970-01-01; false when 64 bits do not hold them. Years are counted from March on, so that a leap
+/* Days since 1970-01-01; false when they do not fit in 64 bits. Years are counted from March, so that a leap
  * day is the last of its year, and in eras of 400, which all have 146097 days. */
 static bool days_of(const npyx_instant *instant, int64_t *days) {
     int64_t year;
@@ -239,13 +240,13 @@ static bool days_of(const npyx_instant *instant, int64_t *days) {
     int64_t month = instant->month < 3 ? instant->month + 9 : instant->month - 3;
     int64_t day_of_era =
         year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + (153 * month + 2) / 5 + instant->day - 1;
-    /* eras are moved to the side of the result's sign, so that no step passes what the result does not */
+    /* eras are moved towards the result's sign, so that no step overflows where the result does not */
     int64_t moved = era < 0 ? 1 : -5;
     return npyx_multiply_i64(era + moved, DAYS_OF_400_YEARS, days) &&
            npyx_add_i64(*days, day_of_era - EPOCH_DAY - moved * DAYS_OF_400_YEARS, days);
 }
 
-/* Whether all that is smaller than the unit is as at its beginning. */
+/* Whether everything smaller than the unit is at its start. */
 static bool instant_is_whole(const npyx_instant *instant, npyx_unit unit) {
     if ((unit <= NPYX_UNIT_M && instant->day != 1) || (unit == NPYX_UNIT_Y && instant->month != 1))
         return false;
@@ -257,7 +258,7 @@ static bool instant_is_whole(const npyx_instant *instant, npyx_unit unit) {
     return true;
 }
 
-/* How many of the unit there are since 1970, and of weeks days; false when they are too many. */
+/* The number of the unit since 1970, in days for weeks; false when it does not fit. */
 static bool ticks_of(const npyx_instant *instant, npyx_unit unit, npyx_wide *ticks) {
     int64_t count;
     if (unit <= NPYX_UNIT_M) {
@@ -276,7 +277,7 @@ static bool ticks_of(const npyx_instant *instant, npyx_unit unit, npyx_wide *tic
     return true;
 }
 
-/* NULL, or what there is instead of a count that fits. */
+/* NULL, or what is wrong with the count. */
 static const char *datetime_count_of(const npyx_instant *instant, npyx_unit unit, int32_t multiple,
                                      int64_t *value) {
     static const char broken[] = "no whole number of them", too_far[] = "too far from 1970";

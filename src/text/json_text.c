@@ -10,7 +10,7 @@ enum {
     BEHIND_VALUE
 };
 
-/* As much as is read between two questions whether to stop. */
+/* What is read between two polls of the host. */
 enum { JSON_PIECE_NBYTES = 1 << 16 };
 
 void npyx_json_init(npyx_json_reader *reader, npyx_host *host, const char *text, size_t nbytes) {
@@ -32,7 +32,7 @@ static npyx_span json_rest(const npyx_json_reader *r) {
     return (npyx_span){r->text + r->off, r->nbytes - r->off};
 }
 
-/* The byte at hand, -1 at the end. */
+/* The next byte, -1 at the end. */
 static int json_peek(const npyx_json_reader *r) {
     return npyx_span_peek(json_rest(r), 0);
 }
@@ -45,7 +45,7 @@ static npyx_status json_poll(npyx_json_reader *r, npyx_error *error) {
     return npyx_poll(r->scratch.host, error);
 }
 
-/* Goes to the token that comes next; json's blanks are fewer than Python's. */
+/* Moves to the next token; JSON has fewer blanks than Python. */
 static npyx_status json_skip_blanks(npyx_json_reader *r, npyx_error *error) {
     for (int c; (c = json_peek(r)) == ' ' || c == '\t' || c == '\n' || c == '\r';) {
         r->off++;
@@ -95,7 +95,8 @@ static npyx_status json_fail_utf8(const npyx_json_reader *r, size_t off, size_t 
     return json_fail(r, off, "a string is not UTF-8", error);
 }
 
-/* Where what stands for itself from here on ends, or a piece of it, which ends no character in two. */
+/* The end of the characters from here on that stand for themselves, or of a piece of them that splits no
+ * character. */
 static size_t json_piece_end(const npyx_json_reader *r, bool *is_cut) {
     size_t left_nbytes = r->nbytes - r->off, end = r->off;
     size_t most = r->off + (left_nbytes < JSON_PIECE_NBYTES ? left_nbytes : JSON_PIECE_NBYTES);
@@ -107,7 +108,7 @@ static size_t json_piece_end(const npyx_json_reader *r, bool *is_cut) {
     return end;
 }
 
-/* What stands for itself from here on. */
+/* Reads the characters from here on that stand for themselves. */
 static npyx_status read_plain(npyx_json_reader *r, size_t *nbytes, npyx_error *error) {
     size_t begin = r->off;
     for (bool is_cut = true; is_cut;) {
@@ -121,7 +122,7 @@ static npyx_status read_plain(npyx_json_reader *r, size_t *nbytes, npyx_error *e
     return NPYX_OK;
 }
 
-/* From the opening quote on. A string without escapes is left where it lies. */
+/* Starts at the opening quote. A string without escapes is left in place. */
 static npyx_status read_string(npyx_json_reader *r, npyx_error *error) {
     r->off++;
     r->string = r->text + r->off;
@@ -152,7 +153,7 @@ static npyx_status read_string(npyx_json_reader *r, npyx_error *error) {
 }
 
 static bool is_in_object(const npyx_json_reader *r) {
-    return r->is_object[r->depth]; /* outside of all there is no object */
+    return r->is_object[r->depth]; /* outside of everything there is no object */
 }
 
 static npyx_status json_enter(npyx_json_reader *r, bool is_object, npyx_error *error) {
@@ -166,7 +167,7 @@ static npyx_status json_enter(npyx_json_reader *r, bool is_object, npyx_error *e
     return NPYX_OK;
 }
 
-/* The number at hand, if one is. */
+/* The number here, if there is one. */
 static npyx_status json_read_number(npyx_json_reader *r, size_t *nbytes, npyx_error *error) {
     size_t left_nbytes = r->nbytes - r->off;
     size_t most_nbytes = left_nbytes < NPYX_JSON_NUMBER_NBYTES ? left_nbytes : NPYX_JSON_NUMBER_NBYTES;
@@ -196,7 +197,7 @@ static npyx_status json_read_value(npyx_json_reader *r, npyx_error *error) {
             return NPYX_OK;
         }
     }
-    /* the words that Python's json.dumps writes for what JSON has no number for */
+    /* the words that Python's json.dumps writes for numbers that JSON lacks */
     npyx_span number = npyx_span_behind(json_rest(r), c == '-');
     bool is_no_number = npyx_span_begins(number, "Infinity") || npyx_span_begins(json_rest(r), "NaN");
     return json_fail(
@@ -206,7 +207,7 @@ static npyx_status json_read_value(npyx_json_reader *r, npyx_error *error) {
         error);
 }
 
-/* A value of a list, or a name of an object. */
+/* A value of a list, or a name in an object. */
 static npyx_status read_member(npyx_json_reader *r, npyx_error *error) {
     if (!is_in_object(r))
         return json_read_value(r, error);

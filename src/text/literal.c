@@ -9,7 +9,7 @@ typedef struct literal_parser {
     size_t off;
     int depth;
     bool allow_long;
-    char *room; /* for any string of the text: unescaped it is never longer than escaped */
+    char *room; /* for any string of the text: unescaping never lengthens one */
     npyx_error *error;
 } literal_parser;
 
@@ -31,7 +31,7 @@ static bool is_name_character(int c) {
     return npyx_is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
-/* One that Python does not ignore, outside of brackets. */
+/* At a line end, which Python ignores inside of brackets. */
 static bool is_at_line_end(const literal_parser *p) {
     return literal_peek(p, 0) == '\n' || literal_peek(p, 0) == '\r';
 }
@@ -39,10 +39,10 @@ static bool is_at_line_end(const literal_parser *p) {
 /* Blanks and comments; line ends only inside of brackets, where Python ignores them. */
 static void literal_skip_blanks(literal_parser *p) {
     for (;;) {
-        while (p->off < p->nbytes && p->text[p->off] == ' ') /* what NumPy pads its headers with */
+        while (p->off < p->nbytes && p->text[p->off] == ' ') /* NumPy pads its headers with them */
             p->off++;
         int c = literal_peek(p, 0);
-        if (c > '#' && c != '\\') /* nothing of what is skipped, as mostly */
+        if (c > '#' && c != '\\') /* nothing to skip, as usual */
             return;
         if (c == '\t' || c == '\f' || (is_at_line_end(p) && p->depth > 0)) {
             p->off++;
@@ -128,7 +128,7 @@ static npyx_status parse_word(literal_parser *p, npyx_literal **literal) {
     return NPYX_OK;
 }
 
-/* Reads the escape behind a backslash; writes what it stands for to out (at least 4 bytes of room). */
+/* Reads the escape after a backslash and writes what it stands for to out (at least 4 bytes of room). */
 static npyx_status parse_escape(literal_parser *p, bool is_bytes, char **out) {
     static const char letters[] = "\\'\"abfnrtv";
     static const char meanings[] = "\\'\"\a\b\f\n\r\t\v";
@@ -158,7 +158,7 @@ static npyx_status parse_escape(literal_parser *p, bool is_bytes, char **out) {
             return literal_fail(p, "a string has a malformed escape");
     } else if (!is_bytes && c == 'N') {
         return literal_fail(p, "a string has an escape by character name");
-    } else { /* Python keeps the backslash of an escape that it does not know */
+    } else { /* Python keeps the backslash of an unknown escape */
         *(*out)++ = '\\';
         p->off--;
         return NPYX_OK;
@@ -283,7 +283,7 @@ static npyx_status parse_bracketed(literal_parser *p, npyx_literal **literal) {
     NPYX_TRY(parse_items(p, *literal, closings[kind], kind == NPYX_LITERAL_DICT, &any_comma));
     p->depth--;
     if (kind == NPYX_LITERAL_TUPLE && (*literal)->nitems == 1 && !any_comma)
-        *literal = (*literal)->first; /* parentheses around one value are no tuple */
+        *literal = (*literal)->first; /* parentheses around one value do not make a tuple */
     return NPYX_OK;
 }
 
@@ -310,7 +310,7 @@ static npyx_status parse_value(literal_parser *p, npyx_literal **literal) {
     return NPYX_OK;
 }
 
-/* To the first value. Blank lines may stand before it, but no indentation behind a line end. */
+/* Moves to the first value. Blank lines may precede it, but no indentation after a line end. */
 static npyx_status skip_blank_lines(literal_parser *p) {
     for (literal_skip_blanks(p); is_at_line_end(p); literal_skip_blanks(p)) {
         size_t indent_off = ++p->off;
@@ -337,7 +337,7 @@ npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbyte
     NPYX_TRY(skip_blank_lines(&p));
     npyx_literal *parsed = NULL;
     NPYX_TRY(parse_value(&p, &parsed));
-    p.depth = 1; /* behind the literal only blanks, comments and line ends */
+    p.depth = 1; /* only blanks, comments and line ends may follow the literal */
     literal_skip_blanks(&p);
     if (p.off < nbytes)
         return literal_fail(&p, "something follows the literal");

@@ -1,6 +1,6 @@
 /*
- * A bounded parser of the Python literals that .npy headers are made of (ast.literal_eval's grammar without
- * sets, floats and arithmetic; JSON arrays of strings and numbers are in it too).
+ * A bounded parser of the Python literals in .npy headers (ast.literal_eval's grammar without sets, floats
+ * and arithmetic; it includes JSON arrays of strings and integers).
  *
  * The tree lives in the arena; its size is bounded by the text's, its depth by NPYX_LITERAL_DEPTH. Nothing is
  * evaluated.
@@ -34,16 +34,16 @@ typedef struct npyx_literal {
     int64_t integer;
     const char *text; /* of TEXT and BYTES: unescaped, UTF-8 for TEXT, NUL-terminated */
     size_t text_nbytes;
-    struct npyx_literal *first; /* items; of a dict keys and values in turn */
-    struct npyx_literal *next;  /* the sibling behind */
-    int64_t nitems;             /* of a dict keys plus values */
-    size_t off;                 /* where it stands in the text parsed */
+    struct npyx_literal *first; /* items; for a dict, keys and values in turn */
+    struct npyx_literal *next;  /* the next sibling */
+    int64_t nitems;             /* for a dict, keys plus values */
+    size_t off;                 /* where it is in the parsed text */
     size_t end_off;
 } npyx_literal;
 
-/* Parses text that holds one literal and nothing else. allow_long takes Python 2's `2L`. The offset in an
- * error counts from the start of text. NPYX_CORRUPT, also for a text that is not UTF-8 or goes beyond
- * NPYX_LITERAL_NBYTES, or NPYX_NOMEM. */
+/* Parses text that holds one literal and nothing else. allow_long accepts Python 2's `2L`. The offset in an
+ * error counts from the start of text. NPYX_CORRUPT, also for text that is not UTF-8 or exceeds
+ * NPYX_LITERAL_NBYTES; NPYX_NOMEM. */
 npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbytes, bool allow_long,
                                const npyx_literal **literal, npyx_error *error);
 

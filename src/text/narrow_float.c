@@ -1,7 +1,7 @@
 #include "narrow_float.h"
 
-/* Inlined into a function of each format, whose numbers the compiler then knows: there are too many of them
- * for it to do so unasked. */
+/* Inlined into one function per format, so that the compiler knows the format's numbers: with so many formats
+ * it would not do so unasked. */
 #define NARROW_INLINE static inline __attribute__((always_inline))
 
 NARROW_INLINE float narrow_to_f32(npyx_narrow format, uint32_t bits) {
@@ -22,7 +22,7 @@ NARROW_INLINE float narrow_to_f32(npyx_narrow format, uint32_t bits) {
             sign | ((magnitude << (23 - format.fraction_nbits)) + ((uint32_t)(127 - format.bias) << 23)));
     if (format.kind == NPYX_NARROW_FNU)
         return 0x1p-127f;
-    /* Subnormal. From an integer and not from a float32 subnormal, which a host that flushes those to zero
+    /* Subnormal. Computed from an integer, not a float32 subnormal, which a host that flushes those to zero
      * would lose. */
     float value = (float)(int32_t)magnitude *
                   npyx_f32_of_bits((uint32_t)(128 - format.bias - format.fraction_nbits) << 23);
@@ -52,30 +52,30 @@ double npyx_x87_to_f64(npyx_x87 value) {
     int exponent = biased_exponent - 16383 + 1023; /* as a double would bias it */
     if (exponent >= 0x7ff)
         return npyx_f64_of_bits(sign | infinity);
-    /* 53 of 64 bits are kept; fewer of a subnormal, and of less than half the smallest one none. */
+    /* 53 of 64 bits are kept; fewer for a subnormal, and none for less than half of the smallest one. */
     unsigned cut_nbits = exponent > 0 ? 11 : 12 - (unsigned)exponent;
     if (cut_nbits > 64)
         return npyx_f64_of_bits(sign);
-    /* The integer bit adds one to the exponent, and a carry out of it one more: up to infinity. */
+    /* The integer bit adds one to the exponent, and a carry out of it adds another: up to infinity. */
     uint64_t exponent_bits = exponent > 0 ? (uint64_t)(exponent - 1) << 52 : 0;
     return npyx_f64_of_bits(sign | (exponent_bits + round_significand(significand, cut_nbits)));
 }
 
 /* The magnitude of a finite double in a format of fraction_nbits whose smallest normal value is
- * 2^min_exponent, as if its exponents had no end: the caller compares it with its infinity. */
+ * 2^min_exponent, as if its exponents were unlimited: the caller compares it with its infinity. */
 NARROW_INLINE uint32_t round_magnitude(uint64_t magnitude, int fraction_nbits, int min_exponent) {
     int exponent = (int)(magnitude >> 52) - 1023;
     uint64_t significand = (magnitude & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
     int below = exponent < min_exponent ? min_exponent - exponent : 0;
     int cut_nbits = 52 - fraction_nbits + below;
-    if (cut_nbits > 53) /* less than half the smallest value; double's own subnormals among them */
+    if (cut_nbits > 53) /* less than half of the smallest value, double's own subnormals included */
         return 0;
-    /* The hidden bit adds one to the exponent, and a carry out of it one more. */
+    /* The hidden bit adds one to the exponent, and a carry out of it adds another. */
     uint64_t exponent_bits = (uint64_t)(exponent + below - min_exponent) << fraction_nbits;
     return (uint32_t)(exponent_bits + round_significand(significand, (unsigned)cut_nbits));
 }
 
-/* infinity is what too large values become, nan what NaN does: magnitudes both. */
+/* infinity is the result for values that are too large, nan for NaN: both are magnitudes. */
 NARROW_INLINE uint32_t narrow_magnitude(double value, int fraction_nbits, int min_exponent, uint32_t infinity,
                                         uint32_t nan) {
     uint64_t magnitude = npyx_f64_bits(value) & (UINT64_MAX >> 1);
@@ -88,7 +88,7 @@ NARROW_INLINE uint32_t narrow_magnitude(double value, int fraction_nbits, int mi
     return rounded < infinity ? rounded : infinity;
 }
 
-/* The exponent of the nearest power of two, biased by 127; the greater of two that are as near. */
+/* The exponent of the nearest power of two, biased by 127; of two equally near, the greater one. */
 static uint16_t power_of_two_from_f64(double value) {
     uint64_t bits = npyx_f64_bits(value);
     int exponent = (int)(bits >> 52) - 1023 + (int)(bits >> 51 & 1);
@@ -139,6 +139,6 @@ npyx_x87 npyx_x87_from_f64(double value) {
         return (npyx_x87){integer_bit | fraction << 11, (uint16_t)(sign | (biased_exponent - 1023 + 16383))};
     if (fraction == 0)
         return (npyx_x87){0, (uint16_t)sign};
-    int nzeros = __builtin_clzll(fraction); /* subnormal in a double, normal here */
+    int nzeros = __builtin_clzll(fraction); /* subnormal as a double, normal here */
     return (npyx_x87){fraction << nzeros, (uint16_t)(sign | (63 - nzeros - 1074 + 16383))};
 }

@@ -1,12 +1,12 @@
 /*
- * Floating-point formats that C has no type for, as bits: IEEE 754 binary16, bfloat16, the one-byte formats
+ * Floating-point formats for which C has no type, as bits: IEEE 754 binary16, bfloat16, the one-byte formats
  * of ml_dtypes, and the 80-bit extended format of x87.
  *
  *     sign | exponent, biased | fraction
  *       1  |    the others    |  fraction_nbits      f16: 1 5 10    bfloat16: 1 8 7    e4m3fn: 1 4 3
  *
- * The narrow ones are rows of one table, NPYX_NARROWS: what reads, writes, prints, converts and compares them
- * is made from it.
+ * The narrow ones are rows of one table, NPYX_NARROWS, from which the code to read, write, print, convert and
+ * compare them is generated.
  */
 #ifndef NPYX_NARROW_FLOAT_H
 #define NPYX_NARROW_FLOAT_H
@@ -15,11 +15,11 @@
 
 #include "base/bytes.h"
 
-/* What the highest patterns stand for. */
+/* The meaning of the highest bit patterns. */
 typedef enum npyx_narrow_kind {
     NPYX_NARROW_IEEE, /* infinities and NaN have the highest exponent */
-    NPYX_NARROW_FN,   /* finite and NaN: no infinity, and of magnitudes the last one alone is NaN */
-    NPYX_NARROW_FNUZ, /* and unsigned zero: what would be -0 is the NaN */
+    NPYX_NARROW_FN,   /* finite and NaN: no infinity, and only the largest magnitude is NaN */
+    NPYX_NARROW_FNUZ, /* and unsigned zero: -0's pattern is the NaN */
     NPYX_NARROW_FNU   /* and unsigned: powers of two, the last one NaN; no zero */
 } npyx_narrow_kind;
 
@@ -30,14 +30,14 @@ typedef struct npyx_narrow {
     int bias;
     /* Exact: every value of these formats is a float. NaN payloads may change, NaN stays NaN. */
     float (*to_f32)(uint16_t bits);
-    /* Rounds once, to nearest, ties to even. What is too large becomes infinity, NaN where there is none, and
-     * so does an infinity there. NaN is the quiet NaN of value's sign. What e8m0fnu lacks (0 and negative
-     * numbers) is NaN there, and what is smaller than its least becomes that. */
+    /* Rounds once, to nearest, ties to even. Values that are too large, infinities included, become infinity,
+     * or NaN where there is none. NaN becomes the quiet NaN of value's sign. What e8m0fnu lacks (0 and
+     * negative numbers) becomes NaN there, and smaller values become its least. */
     uint16_t (*from_f64)(double value);
 } npyx_narrow;
 
-/* One to a line: type, word for names of functions, kind, bits, bits of the fraction, bias. E4M3FN, E5M2 and
- * E8M0 are OCP's (OFP8, and MX 1.0), the FNUZ ones Graphcore's and AMD's (arXiv:2206.02915). */
+/* One per line: type, word for function names, kind, bits, fraction bits, bias. E4M3FN, E5M2 and E8M0 are
+ * OCP's (OFP8, and MX 1.0), the FNUZ ones Graphcore's and AMD's (arXiv:2206.02915). */
 #define NPYX_NARROWS(X)                                                                                      \
     X(F2, f16, IEEE, 16, 10, 15)                                                                             \
     X(BFLOAT16, bfloat16, IEEE, 16, 7, 127)                                                                  \
@@ -65,13 +65,12 @@ static inline uint16_t npyx_narrow_load(const npyx_narrow *narrow, const uint8_t
     return narrow->nbits == 8 ? *item : npyx_load_u16(item, is_big_endian);
 }
 
-/* The bits of the exponent, all of which infinities have. */
+/* The exponent bits, all of which are set in infinities. */
 static inline uint32_t npyx_narrow_exponent(const npyx_narrow *narrow) {
     return (1u << (narrow->nbits - 1)) - (1u << narrow->fraction_nbits);
 }
 
-/* Whether a value that was rounded to bits is not in them: what is no NaN has become one, or what is finite
- * an infinity. */
+/* Whether rounding value to bits lost it: a number became NaN, or a finite one an infinity. */
 static inline bool npyx_narrow_is_lost(const npyx_narrow *narrow, double value, uint16_t bits) {
     switch (narrow->kind) {
     case NPYX_NARROW_IEEE:
@@ -89,7 +88,7 @@ typedef struct npyx_x87 {
     uint16_t sign_exponent;
 } npyx_x87;
 
-/* An item of nbytes: 10 bytes and padding, from the lowest up; big-endian all of them in reverse. */
+/* An item of nbytes: 10 bytes and padding, lowest byte first; in big-endian all of them are reversed. */
 static inline npyx_x87 npyx_x87_load(const uint8_t *item, size_t nbytes, bool is_big_endian) {
     return (npyx_x87){npyx_load_u64(is_big_endian ? item + nbytes - 8 : item, is_big_endian),
                       npyx_load_u16(is_big_endian ? item + nbytes - 10 : item + 8, is_big_endian)};
@@ -101,8 +100,8 @@ static inline void npyx_x87_store(npyx_x87 value, uint8_t *item, size_t nbytes, 
     npyx_store_u16(is_big_endian ? item + nbytes - 10 : item + 8, value.sign_exponent, is_big_endian);
 }
 
-/* Rounded to nearest, ties to even, once; overflow is infinity. An encoding that x87 itself refuses
- * (unnormal, pseudo-infinity) is NaN. */
+/* Rounds once, to nearest, ties to even; overflow is infinity. An encoding that x87 itself refuses (unnormal,
+ * pseudo-infinity) is NaN. */
 double npyx_x87_to_f64(npyx_x87 value);
 
 /* Exact: every double is an x87 value. */

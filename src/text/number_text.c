@@ -5,16 +5,16 @@
 
 /*
  * Floats become text by Raffaello Giulietti's Schubfach: a number and the two points halfway to its
- * neighbours are multiplied by a power of ten that is kept to 128 bits, and the shortest decimal between the
- * two is found among four candidates.
+ * neighbours are multiplied by a power of ten kept to 128 bits, and the shortest decimal between those two is
+ * found among four candidates.
  *
  * With e = floor(log2(10^n)), the scaled power of n is 10^n * 2^(127 - e), a number in [2^127, 2^128). The
- * 617 powers that float64 asks for (n from -292 to 324) come from every 27th of them, kept to 192 bits, times
- * a power of five: the integer part of each comes out exact, which anyone can check with big integers.
+ * 617 powers that float64 needs (n from -292 to 324) come from every 27th of them, kept to 192 bits, times a
+ * power of five: the integer part of each is exact, as big integers can confirm.
  */
 enum { NPYX_POWER_OF_TEN_FIRST = -292, NPYX_POWER_OF_TEN_STEP = 27 };
 
-/* Row i: 10^(-292 + 27 i) * 2^(191 - e), rounded up; the most significant word first. */
+/* Row i: 10^(-292 + 27 i) * 2^(191 - e), rounded up; most significant word first. */
 static const uint64_t NPYX_POWERS_OF_TEN[23][3] = {
     {0xff77b1fcbebcdc4fu, 0x25e8e89c13bb0f7au, 0xdf9b302944a88415u},
     {0xce5d73ff402d98e3u, 0xfb0a3d212dc8128fu, 0xb839ca17a14a01cbu},
@@ -41,7 +41,7 @@ static const uint64_t NPYX_POWERS_OF_TEN[23][3] = {
     {0x95527a5202df0ccbu, 0x0f37801e0c43ebc8u, 0x985032667e54efd4u},
 };
 
-/* 5^i shifted left until bit 62 is its highest. */
+/* 5^i shifted left until its highest bit is bit 62. */
 static const uint64_t NPYX_POWERS_OF_FIVE[NPYX_POWER_OF_TEN_STEP] = {
     0x4000000000000000u, 0x5000000000000000u, 0x6400000000000000u, 0x7d00000000000000u, 0x4e20000000000000u,
     0x61a8000000000000u, 0x7a12000000000000u, 0x4c4b400000000000u, 0x5f5e100000000000u, 0x7735940000000000u,
@@ -69,18 +69,17 @@ static inline npyx_wide wide_multiply_add(uint64_t a, uint64_t b, uint64_t adden
     return npyx_wide_add(npyx_wide_multiply(a, b), npyx_wide_of_u64(addend));
 }
 
-/* floor(log2(10^exponent)), exact for every exponent that a double leads to. */
+/* floor(log2(10^exponent)), exact for every exponent that a double needs. */
 static inline int log2_of_power_of_ten(int exponent) {
     return (exponent * 1741647) >> 19;
 }
 
-/* floor(log10(2^exponent)), or of three quarters of it; exact for every exponent of a double. */
+/* floor(log10(2^exponent)), or of three quarters of that power; exact for every exponent of a double. */
 static inline int log10_of_power_of_two(int exponent, bool three_quarters) {
     return (exponent * 1262611 - (three_quarters ? 524031 : 0)) >> 22;
 }
 
-/* The scaled power, its integer part plus one: always above the true value, and by one
- * at most. */
+/* The scaled power, its integer part plus one: always above the true value, by at most one. */
 static inline npyx_wide power_of_ten(int exponent) {
     unsigned index = (unsigned)(exponent - NPYX_POWER_OF_TEN_FIRST);
     const uint64_t *base = NPYX_POWERS_OF_TEN[index / NPYX_POWER_OF_TEN_STEP];
@@ -98,9 +97,9 @@ static inline npyx_wide power_of_ten(int exponent) {
 /* The integer part of power * factor / 2^128, made odd when a fraction is cut off, so that it compares with
  * even numbers as the exact product does.
  *
- * For no double, and no point halfway between two, is the exact fraction in (1 - 2^-66, 1), so that the
- * excess of power (less than 2^-68 here) never carries; and only for 8887055249355788 * 2^664 is it in (0,
- * 2^-64), where it looks like none, but there the integer part is odd anyway. */
+ * For no double, and no point halfway between two, is the exact fraction in (1 - 2^-66, 1), so the excess of
+ * power (less than 2^-68 here) never carries. Only for 8887055249355788 * 2^664 is it in (0, 2^-64), where it
+ * looks like none, but there the integer part is odd anyway. */
 static inline uint64_t number_round_to_odd(npyx_wide power, uint64_t factor) {
     npyx_wide product = wide_multiply_add(power.high, factor, npyx_wide_multiply(power.low, factor).high);
     return product.high | (product.low != 0);
@@ -108,8 +107,8 @@ static inline uint64_t number_round_to_odd(npyx_wide power, uint64_t factor) {
 
 /* The shortest decimal that reads back as significand * 2^exponent, and the nearest of those: Raffaello
  * Giulietti, "The Schubfach way to render doubles". below_is_closer: the next smaller number of the format is
- * half as far as the next larger. All is in units of 10^k / 4, in which the number lies at middle and the
- * decimals that read back as it lie between lower and upper (inclusive when an even significand wins the
+ * half as far away as the next larger. Everything is in units of 10^k / 4: the number is at middle, and the
+ * decimals that read back as it are between lower and upper (inclusive when an even significand wins
  * ties). */
 static inline npyx_decimal shortest_decimal(uint64_t significand, int exponent, bool below_is_closer) {
     int k = log10_of_power_of_two(exponent, below_is_closer);
@@ -120,13 +119,13 @@ static inline npyx_decimal shortest_decimal(uint64_t significand, int exponent, 
     uint64_t middle = number_round_to_odd(power, (4 * significand) << shift);
     uint64_t upper = number_round_to_odd(power, (4 * significand + 2) << shift) - is_odd;
 
-    /* Selected without branches: which of them a number takes cannot be predicted. */
+    /* Selected without branches: which one applies is unpredictable. */
     uint64_t digits = middle / 4;
     bool below = lower <= 4 * digits;
     bool above = 4 * digits + 4 <= upper;
     uint64_t halfway = 4 * digits + 2 - (digits & 1);
     bool up = above & (!below | (middle > halfway));
-    /* One decimal at most has a digit less, and it is a neighbour of the number. */
+    /* At most one decimal has one digit less, and it is next to the number. */
     uint64_t tens = digits / 10;
     bool tens_below = lower <= 40 * tens;
     bool tens_above = 40 * tens + 40 <= upper;
@@ -136,12 +135,12 @@ static inline npyx_decimal shortest_decimal(uint64_t significand, int exponent, 
 
 static inline unsigned digits_count(uint64_t value) { /* value is not 0 */
     unsigned nbits = 64 - (unsigned)__builtin_clzll(value);
-    unsigned guess = (nbits * 1233) >> 12; /* 1233 / 4096 is log10(2), near enough for 64 bits */
+    unsigned guess = (nbits * 1233) >> 12; /* 1233 / 4096 is log10(2), close enough for 64 bits */
     return guess + (value >= NPYX_POWERS_OF_TEN_U64[guess]);
 }
 
-/* Eight decimal digits in a word, one to a byte, the first digit lowest: divides by 10000, 100 and 10 in
- * lanes of 32, 16 and 8 bits. The reciprocals are exact below 10000 and 100. */
+/* Eight decimal digits in a word, one per byte, the first digit lowest: divides by 10000, 100 and 10 in lanes
+ * of 32, 16 and 8 bits. The reciprocals are exact below 10000 and 100. */
 static inline uint64_t eight_digits(uint32_t value) {
     uint64_t fours = value / 10000 | (uint64_t)(value % 10000) << 32;
     uint64_t hundreds = ((fours * 10486) >> 20) & 0x0000007f0000007fu;
@@ -152,7 +151,7 @@ static inline uint64_t eight_digits(uint32_t value) {
 
 static const uint64_t ASCII_ZEROS = 0x3030303030303030u;
 
-/* Stores a word's bytes, the lowest first. */
+/* Stores a word's bytes, lowest first. */
 static inline void word_write(uint64_t word, char *out) {
     if (NPYX_HOST_IS_BIG_ENDIAN)
         word = __builtin_bswap64(word);
@@ -160,10 +159,10 @@ static inline void word_write(uint64_t word, char *out) {
 }
 
 /* The digits of a number below 10^17 as text, left-aligned: the first, then two times eight, lowest byte
- * first, with '0' behind the last. */
+ * first, padded with '0'. */
 typedef struct npyx_digits {
     uint64_t words[2];
-    unsigned count; /* without the zeros at the end */
+    unsigned count; /* without trailing zeros */
     char first;
 } npyx_digits;
 
@@ -189,13 +188,13 @@ static inline void digits_write(const npyx_digits *digits, char *out) {
     word_write(digits->words[1], out + 9);
 }
 
-/* A point behind the first nbytes < 8 bytes of word: the last byte no longer fits. */
+/* Inserts a point after the first nbytes < 8 bytes of word; the last byte drops out. */
 static inline uint64_t point_insert(uint64_t word, unsigned nbytes) {
     uint64_t before = ((uint64_t)1 << (8 * nbytes)) - 1;
     return (word & before) | (uint64_t)'.' << (8 * nbytes) | (word & ~before) << 8;
 }
 
-/* All 17 digits, with a point behind the first `before` of them, 1 to 16. */
+/* All 17 digits, with a point after the first `before` of them, 1 to 16. */
 static inline void digits_write_with_point(const npyx_digits *digits, unsigned before, char *out) {
     out[0] = digits->first;
     if (before <= 8) {
@@ -214,7 +213,7 @@ static inline size_t literal_write(const char *text, size_t nbytes, char *out) {
     return nbytes;
 }
 
-/* d.ddde-dd, with two digits of exponent at least. */
+/* d.ddde-dd, with at least two digits of exponent. */
 static inline size_t scientific_write(const npyx_digits *digits, int exponent, char *out) {
     digits_write_with_point(digits, 1, out);
     size_t nbytes = digits->count == 1 ? 1 : digits->count + 1;
@@ -230,10 +229,10 @@ static inline size_t scientific_write(const npyx_digits *digits, int exponent, c
     return nbytes + pair + 2;
 }
 
-/* As Python's repr spells it: positional when the first digit stands for 10^-4 to 10^15. */
+/* In the spelling of Python's repr: positional when the first digit stands for 10^-4 to 10^15. */
 static inline size_t decimal_write(npyx_decimal decimal, char *out) {
     unsigned ndigits = digits_count(decimal.digits);
-    int point = (int)ndigits + decimal.exponent; /* how many digits stand before the point */
+    int point = (int)ndigits + decimal.exponent; /* the number of digits before the point */
     npyx_digits digits = digits_split(decimal.digits, ndigits);
     if (point < -3 || point > 16)
         return scientific_write(&digits, point - 1, out);
@@ -246,13 +245,13 @@ static inline size_t decimal_write(npyx_decimal decimal, char *out) {
     unsigned before = (unsigned)point;
     digits_write_with_point(&digits, before, out);
     return digits.count > before ? digits.count + 1
-                                 : before + 2; /* a zero behind the point is one of the 17 digits */
+                                 : before + 2; /* a zero after the point is one of the 17 digits */
 }
 
 /* significand * 2^exponent, not zero. */
 static inline size_t magnitude_write(uint64_t significand, int exponent, bool below_is_closer, char *out) {
     if (exponent <= 0 && exponent > -53 && (significand & (((uint64_t)1 << -exponent) - 1)) == 0) {
-        /* An integer below 2^53 whose neighbours are no integers: its own digits are the shortest. */
+        /* An integer below 2^53 whose neighbours are not integers: its own digits are the shortest. */
         size_t nbytes = npyx_text_u64(significand >> -exponent, out);
         return nbytes + literal_write(".0", 2, out + nbytes);
     }
@@ -264,9 +263,9 @@ static inline size_t sign_write(bool negative, char *out) {
     return negative;
 }
 
-/* A number's sign and the two parts that an IEEE format of wide_nbits of significand has for its magnitude;
- * the last bit of its subnormal numbers stands for 2^least_exponent. It is written as one of a format that
- * may be narrower. */
+/* Writes a number given as its sign and the two parts of its magnitude in an IEEE format of wide_nbits of
+ * significand, whose lowest subnormal bit stands for 2^least_exponent, as a number of a possibly narrower
+ * format. */
 static inline __attribute__((always_inline)) size_t float_write(bool is_negative, uint64_t significand,
                                                                 int biased_exponent, int wide_nbits,
                                                                 int least_exponent, int precision_nbits,
@@ -278,7 +277,7 @@ static inline __attribute__((always_inline)) size_t float_write(bool is_negative
     else if (significand == 0)
         return sign_nbytes + literal_write("0.0", 3, out);
     int exponent = least_exponent + (biased_exponent == 0 ? 0 : biased_exponent - 1);
-    if (precision_nbits < wide_nbits) { /* all between the last bits of the two is zero */
+    if (precision_nbits < wide_nbits) { /* everything between the last bits of the two is zero */
         int first_bit_exponent = exponent + 63 - __builtin_clzll(significand);
         int last_bit_exponent =
             (first_bit_exponent < min_exponent ? min_exponent : first_bit_exponent) - (precision_nbits - 1);
@@ -310,7 +309,7 @@ size_t npyx_text_narrow(float value, int precision_nbits, int min_exponent, char
     return narrow_write(value, precision_nbits, min_exponent, out);
 }
 
-/* Writes value < 10^8 without leading zeros, and eight bytes in all. */
+/* Writes value < 10^8 without leading zeros; stores eight bytes in all. */
 static inline size_t leading_digits_write(uint32_t value, char *out) {
     uint64_t word = eight_digits(value);
     unsigned nzeros = (unsigned)__builtin_ctzll(word | (uint64_t)1 << 56) / 8;

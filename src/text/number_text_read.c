@@ -6,17 +6,17 @@
 #include "number_text.h"
 #include "span.h"
 
-/* Digits that can matter to a double: 767 (of a value halfway between the smallest two), and one that stands
- * for all behind them. */
+/* Digits that can matter to a double: 767 (for a value halfway between the smallest two), and one for all
+ * that follow. */
 enum { MAX_NDIGITS = 768 };
 
 /* A decimal number taken apart. */
 typedef struct decimal {
     bool is_negative;
-    bool is_integer;    /* it has neither point nor exponent */
-    const char *digits; /* from the first that is not 0 on; a point may be among them */
-    const char *end;    /* behind the last digit */
-    int64_t ndigits;    /* between the two */
+    bool is_integer;    /* no point and no exponent */
+    const char *digits; /* from the first nonzero one; may contain a point */
+    const char *end;    /* after the last digit */
+    int64_t ndigits;    /* between digits and end */
     int64_t point;      /* the number is 0.DIGITS times ten to this power */
 } decimal;
 
@@ -27,11 +27,10 @@ static size_t ndigits_at(const char *text, const char *end) {
     return n;
 }
 
-/* A power of ten this large is beyond all that digits can make up for: texts are shorter. */
+/* A power of ten so large that digits cannot make up for it: texts are shorter. */
 #define NUMBER_ENDLESS (INT64_MAX / 4)
 
-/* Reads what stands from the point on, when there is one, and the exponent. Returns NULL for what is neither.
- */
+/* Reads the fraction, if there is a point, and the exponent. Returns NULL when either is malformed. */
 static const char *fraction_read(const char *at, const char *end, decimal *d) {
     if (at < end && *at == '.') {
         size_t nfraction = ndigits_at(at + 1, end);
@@ -80,7 +79,7 @@ static size_t decimal_read(const char *text, size_t nbytes, decimal *d) {
     return (size_t)(at - text);
 }
 
-/* All digits as an integer; false when that passes 64 bits. */
+/* All digits as an integer; false when that exceeds 64 bits. */
 static bool digits_to_u64(const decimal *d, uint64_t *value) {
     *value = 0;
     if (d->ndigits > 20)
@@ -93,7 +92,7 @@ static bool digits_to_u64(const decimal *d, uint64_t *value) {
     return true;
 }
 
-/* Right for every number. strtod sees an integer and an exponent: no locale spells those differently. */
+/* Right for every number. strtod is passed an integer and an exponent, which no locale spells differently. */
 static double decimal_to_f64_slowly(const decimal *d) {
     char text[MAX_NDIGITS + 2 + NPYX_NUMBER_TEXT_NBYTES];
     size_t ndigits = 0;
@@ -121,7 +120,8 @@ static double decimal_to_f64(const decimal *d) {
     if (d->point > 400)
         return (double)INFINITY;
 #if FLT_EVAL_METHOD == 0
-    /* An integer that a double holds times or by a power of ten that one holds is rounded once (Clinger). */
+    /* An integer that a double holds exactly, times or divided by such a power of ten, is rounded once
+     * (Clinger). */
     static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     uint64_t digits;

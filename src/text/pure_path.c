@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 
-/* A path cut as os.path.splitroot cuts it. */
+/* A path split as by os.path.splitroot. */
 typedef struct path_pieces {
     npyx_span drive, root, rest;
 } path_pieces;
@@ -17,7 +17,7 @@ static bool is_slash(int c) {
     return c == '/' || c == '\\';
 }
 
-/* Of the first separator of Windows from a byte on; past the end where there is none. */
+/* The offset of the first Windows separator from off on; the path's end when there is none. */
 static size_t slash_off(npyx_span path, size_t off) {
     while (off < path.nbytes && !is_slash(path.text[off]))
         off++;
@@ -60,7 +60,7 @@ static path_pieces split_windows(npyx_span path) {
     return pieces_of(path, 0, 0);
 }
 
-/* Two slashes at the beginning mean something else than one, or three. */
+/* Two leading slashes mean something different from one, or three. */
 static path_pieces split_posix(npyx_span path) {
     size_t nslashes = 0;
     while (npyx_span_peek(path, nslashes) == '/')
@@ -78,7 +78,7 @@ static char *append_span(char *end, npyx_span span) {
     return end + span.nbytes;
 }
 
-/* os.path.join: an absolute segment, or one of another drive, begins anew. */
+/* os.path.join: an absolute segment, or one with another drive, starts over. */
 static npyx_span join_segments(bool is_windows, const npyx_span *segments, uint32_t nsegments, char *joined) {
     path_pieces whole = {{"", 0}, {"", 0}, {"", 0}};
     uint32_t first = 0;
@@ -104,13 +104,13 @@ static npyx_span join_segments(bool is_windows, const npyx_span *segments, uint3
             *end++ = is_windows ? '\\' : '/';
         end = append_span(end, split_path(is_windows, segments[i]).rest);
     }
-    if (end == begin && whole.root.nbytes == 0) /* a drive alone */
+    if (end == begin && whole.root.nbytes == 0) /* only a drive */
         end = joined + whole.drive.nbytes;
     return (npyx_span){joined, (size_t)(end - joined)};
 }
 
-/* Whether a drive without a root is a share, which has one: `\\server\share`, `\\?\unc\server\share`, but not
- * `\\.\device`. Its separators are backslashes. */
+/* Whether a drive without a root is a share, which gets one: `\\server\share`, `\\?\unc\server\share`, but
+ * not `\\.\device`. Its separators are backslashes. */
 static bool is_share(npyx_span drive) {
     size_t nslashes = 0, end = slash_off(drive, 2);
     if (!npyx_span_begins(drive, "\\") || npyx_span_ends(drive, "\\"))
@@ -123,8 +123,7 @@ static bool is_share(npyx_span drive) {
     return nslashes == 5 || (nslashes == 3 && !is_device);
 }
 
-/* Writes the parts of a path that are neither empty nor `.`; the text that is read may be the same, further
- * on. */
+/* Writes the parts of a path that are neither empty nor `.`; rest may be further on in the same buffer. */
 static char *write_parts(npyx_span rest, char separator, char *end) {
     char *begin = end;
     while (rest.nbytes > 0) {
@@ -143,7 +142,7 @@ static char *write_parts(npyx_span rest, char separator, char *end) {
 
 size_t npyx_pure_path(bool is_windows, const npyx_span *segments, uint32_t nsegments, char *path) {
     char separator = is_windows ? '\\' : '/';
-    /* behind what may be put before it */
+    /* leaves room for what may be put before it */
     npyx_span joined = join_segments(is_windows, segments, nsegments, path + 3);
     for (size_t i = 0; is_windows && i < joined.nbytes; i++)
         path[3 + i] = joined.text[i] == '/' ? '\\' : joined.text[i];
@@ -156,7 +155,7 @@ size_t npyx_pure_path(bool is_windows, const npyx_span *segments, uint32_t nsegm
         *begin++ = separator;
     char *end = write_parts(pieces.rest, separator, begin);
     npyx_span parts = {begin, (size_t)(end - begin)};
-    /* a part that looks like a drive */
+    /* the first part looks like a drive */
     if (is_windows && begin == path && split_windows(parts).drive.nbytes > 0) {
         memmove(path + 2, path, parts.nbytes);
         path[0] = '.';

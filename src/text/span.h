@@ -1,6 +1,6 @@
 /*
- * A piece of a text, for the small parsers: what is left to be read, or what was found. Nothing is copied,
- * and no byte behind the piece is looked at.
+ * A piece of a text, for the small parsers: what is left to read, or what was found. Nothing is copied, and
+ * no byte after the piece is looked at.
  */
 #ifndef NPYX_SPAN_H
 #define NPYX_SPAN_H
@@ -16,7 +16,7 @@ static inline bool npyx_is_digit(int c) {
     return c >= '0' && c <= '9';
 }
 
-/* The value of a digit of any base up to 16, either case; 36 for what is none. */
+/* The value of a digit of any base up to 16, in either case; 36 for anything else. */
 static inline int npyx_hex_digit(int c) {
     if (npyx_is_digit(c))
         return c - '0';
@@ -24,7 +24,7 @@ static inline int npyx_hex_digit(int c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 36;
 }
 
-/* What str.strip takes off ASCII. */
+/* What str.strip removes from ASCII. */
 static inline bool npyx_is_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -41,7 +41,7 @@ static inline npyx_span npyx_span_trim(npyx_span s) {
     return s;
 }
 
-/* The byte at i, -1 where there is none. */
+/* The byte at i, -1 past the end. */
 static inline int npyx_span_peek(npyx_span s, size_t i) {
     return i < s.nbytes ? (unsigned char)s.text[i] : -1;
 }
@@ -60,7 +60,7 @@ static inline bool npyx_span_is(npyx_span s, const char *word) {
     return s.nbytes == strlen(word) && npyx_span_begins(s, word);
 }
 
-/* Whether it is one of words, between which blanks stand. */
+/* Whether it is one of words, which are separated by blanks. */
 static inline bool npyx_span_is_among(npyx_span s, const char *words) {
     for (size_t nbytes; *words != '\0'; words += nbytes + (words[nbytes] == ' ')) {
         nbytes = strcspn(words, " ");
@@ -70,7 +70,7 @@ static inline bool npyx_span_is_among(npyx_span s, const char *words) {
     return false;
 }
 
-/* How many digits it begins with, and the number that they are; UINT64_MAX when 64 bits do not hold it. */
+/* The number of leading digits, and their value; UINT64_MAX when it does not fit in 64 bits. */
 static inline size_t npyx_span_digits(npyx_span s, uint64_t *number) {
     size_t i = 0;
     *number = 0;
@@ -82,7 +82,7 @@ static inline size_t npyx_span_digits(npyx_span s, uint64_t *number) {
     return i;
 }
 
-/* The number of the ndigits hexadecimal digits at off; -1 when they are none. */
+/* The value of the ndigits hexadecimal digits at off; -1 when they are not. */
 static inline int64_t npyx_span_hex(npyx_span s, size_t off, size_t ndigits) {
     int64_t number = 0;
     for (size_t i = off; i < off + ndigits; i++) {
@@ -94,8 +94,8 @@ static inline int64_t npyx_span_hex(npyx_span s, size_t off, size_t ndigits) {
     return number;
 }
 
-/* What stands before the first c, without blanks around it; *rest goes on behind that c. Without a c it is
- * all of the rest, whose text is then NULL. */
+/* The text before the first c, trimmed of blanks; *rest continues after that c. Without a c it is all of
+ * *rest, whose text then becomes NULL. */
 static inline npyx_span npyx_span_cut(npyx_span *rest, char c) {
     const char *at = rest->nbytes == 0 ? NULL : memchr(rest->text, c, rest->nbytes);
     npyx_span piece = {rest->text, at == NULL ? rest->nbytes : (size_t)(at - rest->text)};
