@@ -41,7 +41,7 @@ COUNTS = {
     "reading/test_cores.py": "test_few_descriptors_are_enough",
     "reading/test_random_access.py": "",  # all of it
     "reading/test_reads.py": "",
-    "reading/test_tunables_read.py": "test_deflated_members_are_read_by_other_threads_in_whole",
+    "reading/test_tunables_read.py": "test_deflated_members_are_read_by_other_threads_in_whole test_small_arrays_are_read_once_for_many_look_ups",
     "reading/test_what_is_read.py": "",
     "reading/test_zip_directory.py": "test_a_small_archive_is_one_read_and_the_look_at_its_beginning test_the_directory_is_read_in_whole_blocks",
 }

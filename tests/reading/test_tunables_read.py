@@ -125,3 +125,57 @@ def test_elements_from_the_middle_of_a_large_array_on(db, folder, order):
         got = db.execute("SELECT idx, value FROM npy_elements('a.npy', '', ':, ::2') WHERE idx >= ? LIMIT 900", [first]).fetchall()
         wanted = places[places >= first][:900]
         assert got == list(zip(wanted.tolist(), array.ravel()[wanted].tolist())), first
+
+
+# The items of ?2, or of a table t of it, that the list ?1 names.
+LOOK_UPS = [
+    "SELECT r.value FROM json_each(?1) w CROSS JOIN npy_rows(?2) r WHERE r.row = w.value",
+    "SELECT r.value FROM json_each(?1) w CROSS JOIN npy_elements(?2) r WHERE r.idx = w.value",
+    "SELECT npy_get(array, w.value) FROM npy_file(?2) CROSS JOIN json_each(?1) w",
+    "SELECT r.value FROM json_each(?1) w CROSS JOIN t r WHERE r.rowid = w.value AND ?2 IS NOT NULL",
+]
+
+
+@pytest.mark.parametrize("n", [8, 2000])
+@pytest.mark.parametrize("container", ["npy", "stored", "deflate"])
+def test_small_arrays_are_looked_up_in_memory(db, folder, n, container):
+    """After a few look-ups, by every way there is."""
+    rng = seeded_generator()
+    array = rng.integers(0, 1000, n)
+    path = str(folder / "a")
+    (folder / "a").write_bytes(npy_bytes(array) if container == "npy" else npz_bytes({"a": array}, container))
+    member = "" if container == "npy" else ", member='a'"
+    db.execute(f"CREATE VIRTUAL TABLE temp.t USING npy('{path}'{member})")
+    rows = rng.integers(0, n, 40).tolist()
+    wanted = array[rows].tolist()
+    for sql in LOOK_UPS:
+        got = db.execute(sql, [json.dumps(rows), path]).fetchall()
+        assert [value for (value,) in got] == wanted, sql
+
+
+@pytest.mark.parametrize("container", ["npy", "stored"])
+def test_large_arrays_are_not_read_as_a_whole_for_some_look_ups(db, folder, container):
+    rng = seeded_generator()
+    array = rng.integers(0, 1000, (10 << 20) // 8)
+    path = str(folder / "a")
+    (folder / "a").write_bytes(npy_bytes(array) if container == "npy" else npz_bytes({"a": array}, container))
+    member = "" if container == "npy" else ", member='a'"
+    db.execute(f"CREATE VIRTUAL TABLE temp.t USING npy('{path}'{member})")
+    rows = rng.integers(0, len(array), 30).tolist()
+    for sql in LOOK_UPS:
+        before = counters(db)
+        got = db.execute(sql, [json.dumps(rows), path]).fetchall()
+        assert [value for (value,) in got] == array[rows].tolist(), sql
+        assert since(db, before)["bytes_read"] < 2 << 20, sql
+
+
+def test_small_arrays_are_read_once_for_many_look_ups(db, folder):
+    array = seeded_generator().integers(0, 1000, 20_000)
+    np.save("a.npy", array)
+    db.execute("CREATE VIRTUAL TABLE temp.t USING npy('a.npy')")
+    rows = list(range(0, len(array), 61))
+    for sql in LOOK_UPS:
+        before = counters(db)
+        got = db.execute(sql, [json.dumps(rows), "a.npy"]).fetchall()
+        assert [value for (value,) in got] == array[rows].tolist(), sql
+        assert since(db, before)["read_calls"] < 20, sql
