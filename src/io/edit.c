@@ -88,7 +88,9 @@ static npyx_status edit_move(npyx_edit *edit, npyx_edit_window *window, const np
         window->now = npyx_alloc(edit->sink->host, 2 * edit->max_nbytes);
     NPYX_TRY(npyx_check_memory(window->now, error));
     edit_choose_size(edit, window, off);
-    int64_t first_off = off / PAGE_NBYTES * PAGE_NBYTES;
+    /* where a page begins; a window that is smaller begins where one of its size would */
+    int64_t step_nbytes = window->wanted_nbytes < PAGE_NBYTES ? (int64_t)window->wanted_nbytes : PAGE_NBYTES;
+    int64_t first_off = off / step_nbytes * step_nbytes;
     first_off = first_off > line->off ? first_off : line->off;
     int64_t left_nbytes = line->end_off - first_off;
     size_t nbytes =

@@ -1,0 +1,63 @@
+"""Sizes at which writing takes another path (src/base/tunables.h): each test fails where the path behind one of them is
+broken. What is written here is long enough for the build that has every size at its least (`make check-small`).
+"""
+
+import glob
+import os
+import sqlite3
+
+import numpy as np
+import pytest
+
+import shell
+from arrays import seeded_generator
+from expected import memory_used
+from written import make
+
+
+def begin(array, **arguments):
+    """Saves the array, and gives a connection a table of it."""
+    np.save("y.npy", array)
+    db = shell.connect()
+    make(db, "y.npy", "y", mode="r+", **arguments)
+    return db
+
+
+# --- rows that are changed ---------------------------------------------------------------------------------
+
+
+def test_changes_here_and_there_and_some_of_them_undone(folder):
+    """Windows that move on write what has changed in them, and note what was there before."""
+    rng = seeded_generator()
+    array = rng.normal(size=5000)
+    db = begin(array)
+    db.execute("BEGIN")
+    for turn in range(6):
+        is_undone = turn % 3 == 1
+        db.execute("SAVEPOINT s")
+        row = 0
+        for _ in range(100):
+            row = int(rng.integers(len(array))) if rng.integers(10) == 0 else min(row + int(rng.integers(1, 9)), len(array) - 1)
+            value = float(rng.normal())
+            db.execute("UPDATE y SET value = ? WHERE rowid = ?", (value, row))
+            array[row] = array[row] if is_undone else value
+        db.execute("ROLLBACK TO s" if is_undone else "RELEASE s")
+    db.execute("COMMIT")
+    db.close()
+    assert np.load("y.npy").tobytes() == array.tobytes()
+
+
+def test_columns_that_lie_apart_share_the_windows(folder):
+    """Each has one of its own, which is smaller where there are many."""
+    array = np.asfortranarray(seeded_generator().integers(0, 1000, (3000, 64)))
+    db = begin(array)
+    names = [row[1] for row in db.execute("PRAGMA table_info(y)")]
+    assert len(names) == 64
+    db.execute("BEGIN")
+    before = memory_used()
+    db.execute(f"UPDATE y SET {', '.join(f'{name} = {name} + 1' for name in names)} WHERE rowid % 7 = 0")
+    assert memory_used() - before < 8 << 20
+    db.execute("COMMIT")
+    db.close()
+    array[::7] += 1
+    assert np.array_equal(np.load("y.npy"), array)
