@@ -30,9 +30,10 @@ COUNTS = {
     "numpy/test_histogram.py": "test_memory_does_not_grow_with_the_array",
     "numpy/test_objects.py": "test_the_pickle_is_read_once",
     "numpy/test_pictures.py": "test_a_picture_takes_no_more_memory_than_it_is",
-    "numpy/test_quantiles.py": "test_memory_is_bounded test_one_pass_mostly",
+    "numpy/test_quantiles.py": "test_median_alone_reads_no_more_than_it_needs test_memory_is_bounded test_one_pass_mostly",
     "numpy/test_scalars.py": "test_files_are_opened_once",
     "numpy/test_stats.py": "test_only_what_is_asked_for_is_read",
+    "numpy/test_tunables.py": "test_objects_are_kept_while_there_is_room",
     "queries/test_interrupt.py": "test_an_interrupted_walk_through_a_tar_loses_nothing",
     "queries/test_planned.py": "test_a_text_is_sought_without_a_step_for_each_row",
     "queries/test_sample_tables.py": "test_a_look_up_by_key_is_one_read test_directories_that_do_not_fit_are_read_anew test_samples_in_order_are_read_together "
