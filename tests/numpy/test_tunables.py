@@ -3,13 +3,14 @@ broken. Arrays are long enough for the build that has every size at its least (`
 long also for the released sizes.
 """
 
+import json
 import os
 
 import numpy as np
 import pytest
 
-from arrays import npy_bytes
-from expected import counters, since
+from arrays import npy_bytes, npy_text_bytes, seeded_generator
+from expected import counters, memory_used, since
 
 
 # --- chunks ------------------------------------------------------------------------------------------------
@@ -35,6 +36,24 @@ def test_the_range_of_a_histogram_has_the_last_item(db, dtype, is_falling):
     assert [row[0] for row in got] == edges[:-1].tolist() and got[-1][1] == edges[-1]
 
 
+@pytest.mark.parametrize("dtype", ["f8", ">f4", "f2", "i4", ">i8"])
+@pytest.mark.parametrize("width", [2, 70])
+def test_many_rows_along_an_axis_with_labels_and_without(db, dtype, width):
+    rng = seeded_generator()
+    array, labels = rng.integers(-100, 100, (3000, width)).astype(dtype), rng.integers(0, 3, 3000)
+
+    def asked(more, *arguments):
+        sql = f"SELECT count, sum, min, max FROM npy_stats(?, '', '', 0) {more}"
+        return db.execute(sql, (npy_bytes(array), *arguments)).fetchall()
+
+    def wanted(rows):
+        items = rows.astype("f8")
+        return [(len(rows), *column) for column in zip(items.sum(0), items.min(0), items.max(0))]
+
+    assert asked("ORDER BY at") == wanted(array)
+    assert asked("WHERE by = ? ORDER BY label, at", npy_bytes(labels)) == sum((wanted(array[labels == i]) for i in range(3)), [])
+
+
 # --- objects -----------------------------------------------------------------------------------------------
 
 
@@ -54,3 +73,27 @@ def test_objects_are_kept_while_there_is_room(db, folder):
     np.save("a.npy", np.zeros(3))
     assert db.execute("SELECT count(value) FROM npy_elements('a.npy')").fetchall() == [(3,)]
     assert [is_read("d.npy") for _ in range(2)] == [True, False]
+
+
+# --- an array that a function was called with before --------------------------------------------------------
+
+
+@pytest.mark.parametrize("nbytes", [24, 40, 300, 5000])
+def test_items_that_end_behind_what_was_read_along(db, folder, nbytes):
+    """Item by item, with steps back: windows on a file hold no whole number of them."""
+    rng = seeded_generator()
+    array = np.frombuffer(rng.integers(65, 91, 1500 * nbytes, "u1").tobytes(), f"S{nbytes}")
+    np.save("a.npy", array)
+    places = [max(0, i - int(rng.integers(0, 3))) for i in range(len(array))]
+    got = db.execute("SELECT npy_get(array, w.value) FROM npy_file('a.npy') CROSS JOIN json_each(?) w", (json.dumps(places),)).fetchall()
+    assert [value for (value,) in got] == [array[i].decode() for i in places]
+
+
+def test_long_headers_are_not_kept(db):
+    """Of arrays in BLOBs, behind the statement."""
+    before = memory_used()
+    for n in range(2, 8):
+        text = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({n},), }}" + " " * (1 << 19)
+        array = npy_text_bytes(text, np.arange(n, dtype="<i4").tobytes(), (2, 0))
+        assert db.execute("SELECT npy_get(?1, 1), npy_size(?1)", (array,)).fetchall() == [(1, n)]
+    assert memory_used() - before < 1 << 20
