@@ -4,7 +4,9 @@ broken. What is written here is long enough for the build that has every size at
 
 import glob
 import os
+import resource
 import sqlite3
+import tarfile
 
 import numpy as np
 import pytest
@@ -61,3 +63,38 @@ def test_columns_that_lie_apart_share_the_windows(folder):
     db.close()
     array[::7] += 1
     assert np.array_equal(np.load("y.npy"), array)
+
+
+# --- many files of one transaction -------------------------------------------------------------------------
+
+NSHARDS = 200
+
+
+def shards(db):
+    db.execute("CREATE VIRTUAL TABLE temp.o USING wds('out-%06d.tar', mode='w+', columns='cls', maxcount=1)")
+    db.execute("BEGIN")
+    db.executemany("INSERT INTO o(__key__, cls) VALUES (?, ?)", [(str(i), i) for i in range(NSHARDS)])
+
+
+def test_what_is_in_the_way_of_the_last_of_many_files_is_found_before_the_first_is_published(db, folder):
+    db.isolation_level = None
+    shards(db)
+    os.mkdir(f"out-{NSHARDS - 1:06}.tar")
+    with pytest.raises(sqlite3.Error, match="was changed or replaced by another program"):
+        db.execute("COMMIT")
+    assert glob.glob("*.tar") == [f"out-{NSHARDS - 1:06}.tar"]
+
+
+def test_many_files_are_published_with_few_descriptors(db, folder):
+    db.isolation_level = None
+    shards(db)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 260, limits[1]))
+    try:
+        db.execute("COMMIT")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    for i, path in enumerate(sorted(glob.glob("*.tar"))):
+        with tarfile.open(path) as archive:
+            assert archive.extractfile(f"{i}.cls").read() == str(i).encode()
+    assert len(glob.glob("*.tar")) == NSHARDS
