@@ -9,8 +9,9 @@ import os
 import numpy as np
 import pytest
 
-from arrays import npy_bytes, npy_text_bytes, seeded_generator
+from arrays import npy_bytes, npy_text_bytes, npz_bytes, seeded_generator
 from expected import counters, memory_used, since
+from quantiles import asked, random_reals, wanted
 
 
 # --- chunks ------------------------------------------------------------------------------------------------
@@ -52,6 +53,24 @@ def test_many_rows_along_an_axis_with_labels_and_without(db, dtype, width):
 
     assert asked("ORDER BY at") == wanted(array)
     assert asked("WHERE by = ? ORDER BY label, at", npy_bytes(labels)) == sum((wanted(array[labels == i]) for i in range(3)), [])
+
+
+# --- order -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", ">f8", "i4", ">i8", "u2", "u1"])
+@pytest.mark.parametrize("variant", ["stored", "deflate"])
+def test_quantiles_of_more_items_than_are_held(db, folder, dtype, variant):
+    """A few and many of them, of items that are all different, nearly the same, and in order."""
+    rng = seeded_generator()
+    dtype = np.dtype(dtype)
+    reals = [random_reals(rng, dtype.str[1:], n) for n in (90, 140, 200, 3000)]
+    arrays = [*reals, rng.integers(0, 4, 150), rng.integers(0, 4, 3000), np.sort(reals[-1])]
+    for array in [array.astype(dtype) for array in arrays]:
+        (folder / "a.npz").write_bytes(npz_bytes({"a": array}, variant))
+        for quantiles in ([0], [0.5], [0.95], [0, 0.01, 0.3, 0.5, 0.99, 1], np.linspace(0, 1, 100).tolist()):
+            for method in ("lower", "higher"):
+                assert asked(db, "a.npz", quantiles, method=method) == wanted(array, quantiles, None, method), (quantiles, method)
 
 
 # --- objects -----------------------------------------------------------------------------------------------
