@@ -40,8 +40,8 @@ def test_the_range_of_a_histogram_has_the_last_item(db, dtype, is_falling):
 @pytest.mark.parametrize("dtype", ["f8", ">f4", "f2", "i4", ">i8"])
 @pytest.mark.parametrize("width", [2, 70])
 def test_many_rows_along_an_axis_with_labels_and_without(db, dtype, width):
-    rng = seeded_generator()
-    array, labels = rng.integers(-100, 100, (3000, width)).astype(dtype), rng.integers(0, 3, 3000)
+    rng, nrows = seeded_generator(), 20_000 if width == 2 else 3000
+    array, labels = rng.integers(-100, 100, (nrows, width)).astype(dtype), rng.integers(0, 3, nrows)
 
     def asked(more, *arguments):
         sql = f"SELECT count, sum, min, max FROM npy_stats(?, '', '', 0) {more}"
@@ -53,6 +53,19 @@ def test_many_rows_along_an_axis_with_labels_and_without(db, dtype, width):
 
     assert asked("ORDER BY at") == wanted(array)
     assert asked("WHERE by = ? ORDER BY label, at", npy_bytes(labels)) == sum((wanted(array[labels == i]) for i in range(3)), [])
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f8"])
+@pytest.mark.parametrize("width", [1, 2, 15, 16, 300, 2000])
+def test_long_and_short_rows_of_each_label(db, dtype, width):
+    rng = seeded_generator()
+    array, labels = rng.integers(0, 100, (90_000 // (width + 60), width)).astype(dtype), rng.integers(0, 3, 90_000 // (width + 60))
+    got = db.execute(
+        "SELECT count, sum, argmax FROM npy_stats(?) WHERE by = ? ORDER BY label", (npy_bytes(array), npy_bytes(labels))
+    ).fetchall()
+    places = np.arange(array.size).reshape(array.shape)
+    for (count, total, place), rows in zip(got, [labels == i for i in range(3)]):
+        assert (count, total, place) == (array[rows].size, array[rows].astype("f8").sum(), places[rows].ravel()[array[rows].argmax()])
 
 
 # --- order -------------------------------------------------------------------------------------------------
@@ -71,6 +84,14 @@ def test_quantiles_of_more_items_than_are_held(db, folder, dtype, variant):
         for quantiles in ([0], [0.5], [0.95], [0, 0.01, 0.3, 0.5, 0.99, 1], np.linspace(0, 1, 100).tolist()):
             for method in ("lower", "higher"):
                 assert asked(db, "a.npz", quantiles, method=method) == wanted(array, quantiles, None, method), (quantiles, method)
+
+
+def test_the_middle_of_a_large_sorted_array(db, folder):
+    """All that is near it lies in one block, which has more of it than there is room for."""
+    array = np.arange(3_200_000, dtype="f4")
+    np.save("a.npy", array)
+    for quantiles in ([0.5], [0.25, 0.5, 0.75]):
+        assert asked(db, "a.npy", quantiles, method="lower") == wanted(array, quantiles, None, "lower")
 
 
 # --- objects -----------------------------------------------------------------------------------------------

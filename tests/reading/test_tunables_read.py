@@ -4,6 +4,7 @@ released sizes need is tested where it belongs.
 """
 
 import json
+import os
 import sqlite3
 
 import numpy as np
@@ -179,3 +180,12 @@ def test_small_arrays_are_read_once_for_many_look_ups(db, folder):
         got = db.execute(sql, [json.dumps(rows), "a.npy"]).fetchall()
         assert [value for (value,) in got] == array[rows].tolist(), sql
         assert since(db, before)["read_calls"] < 20, sql
+
+
+def test_few_of_many_files_stay_open(db, folder):
+    before = len(os.listdir("/proc/self/fd"))
+    for i in range(60):
+        np.save(f"{i}.npy", np.arange(i))
+        assert db.execute("SELECT size FROM npy_meta(?)", (f"{i}.npy",)).fetchall() == [(i,)]
+        assert db.execute("SELECT count(value) FROM npy_rows(?)", (f"{i}.npy",)).fetchall() == [(i,)]
+    assert len(os.listdir("/proc/self/fd")) <= before + 20
