@@ -3,6 +3,7 @@ broken. What is written here is long enough for the build that has every size at
 """
 
 import glob
+import json
 import os
 import resource
 import sqlite3
@@ -23,6 +24,26 @@ def begin(array, **arguments):
     db = shell.connect()
     make(db, "y.npy", "y", mode="r+", **arguments)
     return db
+
+
+# --- rows that are added -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["w+", "a"])
+@pytest.mark.parametrize("width", [1, 2, 3000])
+def test_long_rows_that_were_added_are_read_as_a_whole(db, folder, mode, width):
+    """Their column is the row, of which no item is left out as columns that nobody asks for are."""
+    array = seeded_generator().normal(size=(7, width))
+    np.save("in.npy", array)
+    np.save("out.npy", array[:3])
+    make(db, "out.npy", "out", mode=mode, **({"dtype": "<f8", "shape": f"[-1, {width}]"} if mode == "w+" else {}))
+    db.execute("BEGIN")
+    db.execute("INSERT INTO out SELECT value FROM npy_rows('in.npy') WHERE row >= ?", [3 if mode == "a" else 0])
+    for end in ("SAVEPOINT s", "COMMIT"):
+        assert [json.loads(row) for (row,) in db.execute("SELECT row FROM out")] == array.tolist()
+        assert [json.loads(row) for (row,) in db.execute("SELECT row FROM out ORDER BY rowid DESC")] == array[::-1].tolist()
+        db.execute(end)
+    assert np.load("out.npy").tolist() == array.tolist()
 
 
 # --- rows that are changed ---------------------------------------------------------------------------------
