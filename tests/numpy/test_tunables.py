@@ -9,7 +9,7 @@ import os
 import numpy as np
 import pytest
 
-from arrays import npy_bytes, npy_text_bytes, npz_bytes, seeded_generator
+from arrays import npy_bytes, npy_text_bytes, npz_bytes, seeded_generator, ten_bytes
 from expected import counters, memory_used, since
 from quantiles import asked, random_reals, wanted
 
@@ -137,3 +137,17 @@ def test_long_headers_are_not_kept(db):
         array = npy_text_bytes(text, np.arange(n, dtype="<i4").tobytes(), (2, 0))
         assert db.execute("SELECT npy_get(?1, 1), npy_size(?1)", (array,)).fetchall() == [(1, n)]
     assert memory_used() - before < 1 << 20
+
+
+# --- many arrays -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [8, 9, 15, 4103])
+def test_arrays_that_have_hits_are_remembered_when_others_are_forgotten(db, n):
+    """Each is nearer than those before it; the last two are far, and come when there are more than are remembered."""
+    distances = [*range(n + 10, 10, -1), 9000, 9001]
+    contents = ten_bytes([np.full((1, 2), distance, "f4") for distance in distances], infos=[f"a{i}" for i in range(n + 2)])
+    got = db.execute(
+        "SELECT name, distance FROM npy_nearest(?, '', '', ?, 3, 'chebyshev')", (contents, npy_bytes(np.zeros(2)))
+    ).fetchall()
+    assert got == [(f"a{n - 1 - i}", 11 + i) for i in range(3)]

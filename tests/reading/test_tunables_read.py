@@ -189,3 +189,10 @@ def test_few_of_many_files_stay_open(db, folder):
         assert db.execute("SELECT size FROM npy_meta(?)", (f"{i}.npy",)).fetchall() == [(i,)]
         assert db.execute("SELECT count(value) FROM npy_rows(?)", (f"{i}.npy",)).fetchall() == [(i,)]
     assert len(os.listdir("/proc/self/fd")) <= before + 20
+
+
+@pytest.mark.parametrize("variant", ["stored", "deflate"])
+def test_a_long_member_of_a_blob_is_copied_whole(db, variant):
+    array = seeded_generator().integers(0, 1000, 200_000)
+    contents = npz_bytes({"a": np.arange(3), "b": array}, variant)
+    assert db.execute("SELECT array FROM npy_file(?, 'b')", (contents,)).fetchall() == [(npy_bytes(array),)]
