@@ -31,6 +31,8 @@ void npyx_reader_set_work(npyx_reader *reader, npyx_work work) {
     reader->work = work;
     if (work.block_nbytes > 0)
         reader->most_nbytes = (int64_t)work.block_nbytes;
+    if (reader->is_contiguous && reader->block_nbytes > reader->most_nbytes)
+        reader->block_nbytes = reader->most_nbytes;
 }
 
 void npyx_reader_rest(npyx_reader *reader) {

@@ -35,6 +35,7 @@ COUNTS = {
     "numpy/test_quantiles.py": "test_memory_is_bounded test_median_alone_reads_no_more_than_it_needs test_one_pass_mostly",
     "numpy/test_scalars.py": "test_files_are_opened_once",
     "numpy/test_stats.py": "test_only_what_is_asked_for_is_read",
+    "numpy/test_tunables.py": "test_objects_are_kept_while_there_is_room",
     "queries/test_interrupt.py": "test_an_interrupted_walk_through_a_tar_loses_nothing",
     "queries/test_planned.py": "test_a_text_is_sought_without_a_step_for_each_row",
     "queries/test_sample_tables.py": "test_a_look_up_by_key_is_one_read test_directories_that_do_not_fit_are_read_anew test_samples_in_order_are_read_together "
@@ -43,6 +44,7 @@ COUNTS = {
     "reading/test_cores.py": "test_few_descriptors_are_enough",
     "reading/test_random_access.py": "",  # all of it
     "reading/test_reads.py": "",
+    "reading/test_tunables_read.py": "test_deflated_members_are_read_by_other_threads_in_whole test_small_arrays_are_read_once_for_many_look_ups",
     "reading/test_what_is_read.py": "",
     "writing/test_writers_rules.py": "test_nested_savepoints_of_an_archive_are_cheap",
     "reading/test_zip_directory.py": "test_a_small_archive_is_one_read_and_the_look_at_its_beginning test_the_directory_is_read_in_whole_blocks",
