@@ -238,7 +238,7 @@ static npyx_status open_described(npz_archive *archive, int64_t index, npyx_erro
     return status;
 }
 
-/* nothing's CRC-32 is 0, and no read checks it */
+/* Starts to inflate the entries after one, if those before it were read in order. */
 static void go_ahead(npz_archive *archive, int64_t index) {
     enum { MIN_NIN_ORDER = 2 };
     bool is_next = archive->opened_index + 1 == index && archive->nbefore > 0;
@@ -255,8 +255,7 @@ static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **pay
     const npyx_zip_record *record = NULL;
     int64_t payload_off = 0;
     NPYX_TRY(npz_record(archive, index, &record, error));
-    if (record->nbytes == 0 &&
-        record->crc32 != 0) { /* no read reaches a last byte; nothing has the CRC-32 0 */
+    if (record->nbytes == 0 && record->crc32 != 0) { /* nothing's CRC-32 is 0; no read checks it */
         NPYX_TRY(locate_sound(archive, index, &payload_off, error));
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, payload_off,
                             "is empty, but the directory gives it the CRC-32 %08" PRIx32, record->crc32);
