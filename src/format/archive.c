@@ -7,9 +7,8 @@
 #include "objects.h"
 #include "text/span.h"
 
-/* A script or a program, which may unpack the zip behind it: of the files that are known, only in these is
- * such a zip what counts. Windows' programs are not known here, like anything else that may stand before a
- * zip. */
+/* A script or a program, which may unpack the zip after it: of the known kinds of files, only in these does
+ * such a zip count. Windows programs are not known here, like anything else that may precede a zip. */
 static bool may_unpack_itself(const uint8_t *head, size_t nbytes) {
     return (nbytes >= 2 && memcmp(head, "#!", 2) == 0) || (nbytes >= 4 && memcmp(head, "\x7f\x45LF", 4) == 0);
 }
@@ -24,7 +23,7 @@ static npyx_status fail_unknown(const uint8_t *head, size_t nbytes, const char *
                         "is not a .npy, .npz, .ten, .tar or .safetensors file (none begins with %s)", shown);
 }
 
-/* What begins like no array file: known by its first bytes, or a zip with bytes of nobody's before it. */
+/* A file that begins like no array file: known by its first bytes, or a zip with foreign bytes before it. */
 static npyx_status open_unknown(npyx_source *source, const uint8_t *head, size_t nbytes,
                                 npyx_archive **archive, npyx_error *error) {
     const char *what = npyx_lookalike(head, nbytes);
@@ -42,9 +41,7 @@ static bool is_tar(const uint8_t *head, size_t nbytes, npyx_hint hint) {
     return npyx_begins_tar(head, nbytes) || (hint == NPYX_HINT_TAR && begins_with_zeros(head, nbytes));
 }
 
-/* A gzip file is read when it is a tar that was compressed. In place of the source stands what it inflates
- * to.
- */
+/* A gzip file is read if it is a compressed tar. Its output replaces the source. */
 static npyx_status open_gzip(npyx_source **source, npyx_hint hint, npyx_archive **archive,
                              npyx_error *error) {
     uint8_t head[NPYX_TAR_BLOCK_NBYTES];
@@ -58,7 +55,7 @@ static npyx_status open_gzip(npyx_source **source, npyx_hint hint, npyx_archive 
     return fail_unknown(head, nbytes, "gzip-compressed data", error);
 }
 
-/* Where it fails, *source is what must be closed. */
+/* On failure, *opened must be closed. */
 static npyx_status open_by_magic(npyx_source **opened, npyx_hint hint, npyx_archive **archive,
                                  npyx_error *error) {
     npyx_source *source = *opened;
@@ -164,8 +161,7 @@ npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx
     return archive->ops->open(archive, index, payload, error);
 }
 
-/* torch/serialization.py: `NAME/data.pkl` is written first, before it at most a few records of a few bytes.
- */
+/* torch/serialization.py: `NAME/data.pkl` is written first, after at most a few records of a few bytes. */
 bool npyx_archive_is_pytorch(npyx_archive *archive) {
     enum { NFIRST = 4 };
     static const char pickle[] = "/data.pkl";
@@ -199,7 +195,7 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
     int64_t count = archive->names.count;
     for (int64_t i = 0; list.nmore == 0 && npyx_archive_entry(archive, i, &entry, NULL) == NPYX_OK; i++) {
         npyx_name_list_add(&list, entry.name, entry.name_nbytes);
-        if (list.nmore > 0) /* those behind find no room either */
+        if (list.nmore > 0) /* the following ones do not fit either */
             list.nmore = count - i;
     }
     if (list.nbytes == 0)
@@ -210,7 +206,8 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
                      npyx_archive_is_pytorch(archive) ? pytorch_hint : "");
 }
 
-/* Learns the names of all entries: those of a damaged archive up to the fault, which is told every time. */
+/* Learns the names of all entries: in a damaged archive those up to the fault, which is reported every
+ * time. */
 static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
     npyx_host *host = archive->source->host;
     npyx_name_set *names = &archive->names;
@@ -231,7 +228,7 @@ static npyx_status learn_names(npyx_archive *archive, npyx_error *error) {
     return status;
 }
 
-/* The entry of an .npz whose file name is that name with `.npy`. */
+/* The entry of an .npz or a tar whose file name is that name plus `.npy`. */
 static npyx_status find_npy(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
                             npyx_error *error) {
     npyx_buffer filename = {.host = archive->source->host};

@@ -1,3 +1,4 @@
+/* The entries of an .npz: a zip whose members are mostly .npy files, stored or deflated. */
 #include <stdio.h>
 
 #include "archive.h"
@@ -6,10 +7,10 @@
 #include "io/first_bytes.h"
 #include "npz_ahead.h"
 
-/* APPNOTE 4.3.7, and the zip64 extra field that numpy.savez gives every local header. */
+/* APPNOTE 4.3.7, and the zip64 extra field that numpy.savez puts in every local header. */
 enum { LOCAL_HEADER_NBYTES = 30, USUAL_EXTRA_NBYTES = 20, USUAL_NAME_NBYTES = 100 };
 
-/* A local header, its name and extra field, and the beginning of what they belong to. */
+/* A local header, its name and extra field, and the start of the entry's bytes. */
 enum {
     FRONT_NBYTES = LOCAL_HEADER_NBYTES + USUAL_NAME_NBYTES + USUAL_EXTRA_NBYTES + NPYX_HEADER_NPY_USUAL_NBYTES
 };
@@ -19,19 +20,19 @@ enum { USUAL_ORDER_OFF = 1 << 16 };
 typedef struct npz_archive {
     npyx_archive base;
     npyx_zip_directory directory;
-    npyx_error directory_error;     /* what is wrong behind the last record that could be read */
-    npyx_checkpoints **checkpoints; /* by entry, made when first wanted; NULL for those that have none */
+    npyx_error directory_error;     /* the fault after the last readable record */
+    npyx_checkpoints **checkpoints; /* by entry, made when first wanted; NULL for those without */
     npyx_spare_inflater inflater;
-    npyx_source *described; /* of entry described_index, whose header was read from it; NULL: there is none */
+    npyx_source *described; /* of entry described_index, whose header was read from it; NULL: none */
     int64_t described_index;
     int64_t stored_index;    /* the stored entry that was described last, */
-    int64_t stored_data_off; /* and where its items begin; 0: there is none */
-    /* Who reads one entry after the other to its end has the next ones inflated meanwhile. */
+    int64_t stored_data_off; /* and where its items begin; 0: none */
+    /* When entries are read in order, each to its end, the next ones are inflated meanwhile. */
     npyx_npz_ahead *ahead; /* NULL: not yet */
     int64_t opened_index;  /* of the deflated entry opened last */
-    int64_t nbefore;       /* that were read to their end before it was opened */
+    int64_t nbefore;       /* entries read to their end before it was opened */
     int nin_order;
-    int64_t front_off; /* of the part of the file in front: often the header of an array lies there too */
+    int64_t front_off; /* of the bytes in front, which often include an array's header */
     npyx_buffer front;
 } npz_archive;
 
@@ -65,7 +66,8 @@ static bool is_in_front(const npz_archive *archive, int64_t off, int64_t nbytes)
     return off >= archive->front_off && off - archive->front_off <= (int64_t)archive->front.nbytes - nbytes;
 }
 
-/* What is at off, nbytes or fewer at the end of the file, in front. When it is read, ahead_nbytes are. */
+/* The bytes at off, nbytes or fewer at the end of the file, in front. If they must be read, ahead_nbytes
+ * are. */
 static npyx_status bring_to_front(npz_archive *archive, int64_t off, size_t nbytes, size_t ahead_nbytes,
                                   const uint8_t **bytes, size_t *read_nbytes, npyx_error *error) {
     npyx_buffer *front = &archive->front;
@@ -84,7 +86,7 @@ static npyx_status bring_to_front(npz_archive *archive, int64_t off, size_t nbyt
     return NPYX_OK;
 }
 
-/* Checks that the local header of a record is one, of that record, with its whole name behind it. */
+/* Checks that a record's local header exists, names the same entry, and is followed by the whole name. */
 static npyx_status check_local_header(const npyx_zip_record *record, const uint8_t *local, size_t nbytes,
                                       npyx_error *error) {
     int64_t off = record->header_off;
@@ -101,9 +103,9 @@ static npyx_status check_local_header(const npyx_zip_record *record, const uint8
     return NPYX_OK;
 }
 
-/* Zip lets sizes and flags of the local header differ from the directory's, and writers of streams leave them
- * 0: the directory's are trusted, the local header gives only its own length. It has to name the same entry,
- * as in Python's zipfile. */
+/* In a zip, sizes and flags of the local header may differ from the directory's, and writers of streams leave
+ * them 0: the directory's are trusted, and the local header only gives its own length. It must name the same
+ * entry, as in Python's zipfile. */
 static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
     const npyx_zip_record *record = NULL;
     const uint8_t *local = NULL;
@@ -137,8 +139,8 @@ static npyx_status check_readable(const npyx_zip_record *record, npyx_error *err
                      method == NULL ? "an unknown method" : method, record->method);
 }
 
-/* The entry's table of checkpoints, which the next source of the entry finds again; NULL when it is short or
- * memory is out. */
+/* The entry's table of checkpoints, which the entry's next source finds again; NULL for a short entry or when
+ * out of memory. */
 static npyx_checkpoints *entry_checkpoints(npz_archive *archive, int64_t index) {
     const npyx_zip_directory *directory = &archive->directory;
     npyx_host *host = archive->base.source->host;
@@ -154,8 +156,8 @@ static npyx_checkpoints *entry_checkpoints(npz_archive *archive, int64_t index) 
     return archive->checkpoints[index];
 }
 
-/* All local data lie before the directory: a size that reaches into it is a lie. One that reaches into the
- * next entry makes more of the same bytes, as in Python's zipfile. */
+/* All local data are before the directory: a size that reaches into it is false. One that reaches into the
+ * next entry uses the same bytes twice, and is refused as in Python's zipfile. */
 static npyx_status check_room(const npz_archive *archive, const npyx_zip_record *record, int64_t payload_off,
                               npyx_error *error) {
     int64_t room_nbytes = archive->directory.start_off - payload_off;
@@ -172,7 +174,7 @@ static npyx_status check_room(const npz_archive *archive, const npyx_zip_record 
     return NPYX_OK;
 }
 
-/* Where an entry's bytes begin, once it is sure that they can be read. */
+/* Where an entry's bytes begin, after checking that they can be read. */
 static npyx_status locate_sound(npz_archive *archive, int64_t index, int64_t *payload_off,
                                 npyx_error *error) {
     const npyx_zip_record *record = NULL;
@@ -185,7 +187,7 @@ static npyx_status locate_sound(npz_archive *archive, int64_t index, int64_t *pa
         return npyx_fail(error, NPYX_CORRUPT, record->header_off,
                          "is stored, but the zip directory gives it two sizes (%" PRId64 " and %" PRId64 ")",
                          record->compressed_nbytes, record->nbytes);
-    /* A deflate stream makes at most 1032 bytes of one, and zip's CRC-32 of nothing is 0. */
+    /* A byte of a deflate stream makes at most 1032 bytes. */
     if (!is_stored && (record->nbytes - 64) / 1032 > record->compressed_nbytes)
         return npyx_fail(error, NPYX_CORRUPT, *payload_off,
                          "cannot inflate to %" PRId64 " bytes, as the zip directory says, from %" PRId64,
@@ -197,7 +199,7 @@ static npyx_status npz_ahead_locate(void *archive, int64_t index, int64_t *paylo
     return locate_sound(archive, index, payload_off, error);
 }
 
-/* The bytes of an entry, of which a stored one is checked as it is read. */
+/* The bytes of an entry; with check_crc, a stored one is checked as it is read. */
 static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_crc, npyx_source **payload,
                                 npyx_error *error) {
     npyx_source *range = NULL;
@@ -219,13 +221,13 @@ static void close_described(npz_archive *archive) {
     archive->described = NULL;
 }
 
-/* The bytes of a deflated entry for who describes it, and then perhaps reads it: one stream does both. */
+/* The bytes of a deflated entry for describing it, and then perhaps reading it: one stream does both. */
 static npyx_status open_described(npz_archive *archive, int64_t index, npyx_error *error) {
     npyx_status status = NPYX_DONE;
     close_described(archive);
     archive->nbefore = archive->inflater.nread_to_end;
     archive->described_index = index;
-    if (index <= archive->opened_index) { /* back: what comes next is another matter */
+    if (index <= archive->opened_index) { /* going back: it is open what comes next */
         npyx_npz_ahead_stop(archive->ahead);
         archive->ahead = NULL;
     }
@@ -236,7 +238,7 @@ static npyx_status open_described(npz_archive *archive, int64_t index, npyx_erro
     return status;
 }
 
-/* Starts to inflate the entries behind one, when those before it were read in order. */
+/* Starts to inflate the entries after one, if those before it were read in order. */
 static void go_ahead(npz_archive *archive, int64_t index) {
     enum { MIN_NIN_ORDER = 2 };
     bool is_next = archive->opened_index + 1 == index && archive->nbefore > 0;
@@ -253,14 +255,14 @@ static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **pay
     const npyx_zip_record *record = NULL;
     int64_t payload_off = 0;
     NPYX_TRY(npz_record(archive, index, &record, error));
-    if (record->nbytes == 0 && record->crc32 != 0) { /* nobody comes to its last byte */
+    if (record->nbytes == 0 && record->crc32 != 0) { /* nothing's CRC-32 is 0; no read checks it */
         NPYX_TRY(locate_sound(archive, index, &payload_off, error));
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, payload_off,
                             "is empty, but the directory gives it the CRC-32 %08" PRIx32, record->crc32);
     }
     if (record->method == NPYX_ZIP_STORED) {
         NPYX_TRY(open_payload(archive, index, true, payload, error));
-        /* of an entry that was described before others, as far as most headers go */
+        /* for an entry that was not the last one described, as far as most headers reach */
         (*payload)->order_off = index == archive->stored_index ? archive->stored_data_off : USUAL_ORDER_OFF;
         return NPYX_OK;
     }
@@ -268,7 +270,7 @@ static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **pay
         NPYX_TRY(open_described(archive, index, error));
     *payload = archive->described;
     archive->described = NULL;
-    if ((*payload)->is_forward) /* else its bytes were checked before they came */
+    if ((*payload)->is_forward) /* otherwise its bytes have been checked already */
         npyx_source_inflate_check(*payload, record->crc32, entry_checkpoints(archive, index));
     go_ahead(archive, index);
     return NPYX_OK;
@@ -282,7 +284,7 @@ static void npz_rest(npyx_archive *base) {
     close_described(archive);
 }
 
-/* The first bytes of an entry, which for a stored one are often in front. */
+/* The first bytes of an entry; those of a stored one are often in front. */
 static npyx_status read_head(const npz_archive *archive, int64_t index, npyx_source *payload,
                              uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES], size_t *head_nbytes,
                              npyx_error *error) {
@@ -334,7 +336,7 @@ static void npz_close(npyx_archive *base) {
     npz_archive *archive = (npz_archive *)base;
     npz_rest(base);
     for (int64_t i = archive->directory.nrecords;
-         archive->checkpoints != NULL && i-- > 0;) /* the newest are found first */
+         archive->checkpoints != NULL && i-- > 0;) /* the host's list has the newest first */
         npyx_checkpoints_free(archive->checkpoints[i]);
     npyx_free(host, archive->checkpoints);
     npyx_spare_inflater_clear(host, &archive->inflater);
@@ -354,7 +356,7 @@ npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_ar
     npz->directory.names.host = npz->front.host = source->host;
     npyx_status status = npyx_zip_directory_read(source, is_prefixed, &npz->directory, &npz->directory_error);
     if (status == NPYX_OK || (status == NPYX_CORRUPT && npz->directory.nrecords > 0)) {
-        npz->directory_error.status = status; /* the entries before the fault can still be read */
+        npz->directory_error.status = status; /* the entries before the fault are still readable */
         *archive = &npz->base;
         return NPYX_OK;
     }

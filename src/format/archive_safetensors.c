@@ -1,16 +1,16 @@
 /*
  * safetensors (safetensors/src/tensor.rs and its README, "Format"):
  *
- *     8 bytes          how long the header is, little-endian; at most 100,000,000
+ *     8 bytes          the header's length, little-endian; at most 100,000,000
  *     header           JSON, which may end in blanks:
  *                      {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...,
  *                       "__metadata__": {"TEXT": "TEXT", ...}}
  *     data             the tensors in C order, little-endian; offsets count from here
  *
- * Checked as the reference implementation checks: each tensor has the bytes that its dtype and shape come to,
- * the first begins at 0, each other where one ends, the last ends with the file. No name, and no key of a
- * tensor, is there twice. Arrays are numbered in the order of their data. Dtypes that this codec does not
- * read, those of less than a byte among them, are foreign: such a tensor has a shape, and no values.
+ * Checked like the reference implementation: each tensor has as many bytes as its dtype and shape require,
+ * the first begins at 0, each other where the one before ends, the last ends with the file. No name occurs
+ * twice, nor any key of a tensor. Arrays are numbered in the order of their data. Dtypes that this codec does
+ * not read, including those of less than a byte, are foreign: such a tensor has a shape but no values.
  */
 
 #include "archive.h"
@@ -27,7 +27,7 @@ enum {
 typedef struct safetensors_dtype {
     const char *name;
     npyx_type type;
-    int nbits; /* of an item of a foreign dtype; 0: they are the type's, or nobody knows them */
+    int nbits; /* of a foreign item; 0: the type's, or unknown */
 } safetensors_dtype;
 
 static const safetensors_dtype safetensors_dtypes[] = {{"BOOL", NPYX_BOOL, 0},
@@ -53,7 +53,7 @@ static const safetensors_dtype safetensors_dtypes[] = {{"BOOL", NPYX_BOOL, 0},
                                                        {"F6_E2M3", NPYX_NTYPES, 6},
                                                        {"F6_E3M2", NPYX_NTYPES, 6}};
 
-/* One without a type is foreign. */
+/* A dtype without a type is foreign. */
 static safetensors_dtype safetensors_find_dtype(const char *name, size_t name_nbytes) {
     for (size_t i = 0; i < sizeof safetensors_dtypes / sizeof safetensors_dtypes[0]; i++) {
         const char *known = safetensors_dtypes[i].name;
@@ -67,7 +67,7 @@ typedef struct safetensor {
     const char *name;
     size_t name_nbytes;
     safetensors_dtype dtype;
-    const char *descr; /* the dtype as the header has it */
+    const char *descr; /* the dtype as in the header */
     size_t descr_nbytes;
     int ndim;
     int64_t *shape;
@@ -81,7 +81,7 @@ typedef struct safetensors_archive {
     safetensor *tensors;
     int64_t ntensors, capacity_ntensors;
     int64_t data_off;
-    const char *metadata; /* JSON, of the arena; NULL: there is none */
+    const char *metadata; /* JSON, in the arena; NULL: none */
     size_t metadata_nbytes;
 } safetensors_archive;
 
@@ -103,7 +103,7 @@ static int64_t safetensors_off(const safetensors_parser *p) {
     npyx_fail_as((p)->error, NPYX_KIND_HEADER, NPYX_CORRUPT, safetensors_off(p),                             \
                  "bad safetensors header: " __VA_ARGS__)
 
-/* What is no JSON is a bad header. */
+/* Reports an error of the JSON reader as a bad header. */
 static npyx_status safetensors_told(const safetensors_parser *p, npyx_status status, npyx_error *fault) {
     if (status == NPYX_OK)
         return NPYX_OK;
@@ -119,7 +119,7 @@ static npyx_status safetensors_next(safetensors_parser *p) {
     return safetensors_told(p, status, &fault);
 }
 
-/* Passes over the value that comes next. */
+/* Skips the next value. */
 static npyx_status safetensors_skip(safetensors_parser *p) {
     npyx_error fault;
     NPYX_TRY(safetensors_next(p));
@@ -139,7 +139,7 @@ static npyx_status safetensors_copy(safetensors_parser *p, const char **text, si
     return npyx_check_memory(*text, p->error);
 }
 
-/* A list of up to most integers that are not negative. */
+/* A list of up to most nonnegative integers. */
 static npyx_status safetensors_integers(safetensors_parser *p, const char *what, int most, int64_t *integers,
                                         int *n) {
     NPYX_TRY(safetensors_expect(p, NPYX_JSON_LIST, what));
@@ -177,7 +177,7 @@ static npyx_status safetensors_offsets(safetensors_parser *p, safetensor *tensor
     return NPYX_OK;
 }
 
-/* What a tensor's key has; other keys are passed over, as there. */
+/* Reads a member of a tensor; other keys are skipped, as in the reference. */
 static npyx_status safetensors_member(safetensors_parser *p, safetensor *tensor, bool has[3]) {
     static const char *const keys[] = {"dtype", "shape", "data_offsets"};
     int key = 0;
@@ -228,7 +228,7 @@ static npyx_status safetensors_tensor(safetensors_parser *p) {
                                                          NPYX_SHOWN(tensor->name, tensor->name_nbytes, 100));
 }
 
-/* Texts by their names, kept as the JSON that they are. */
+/* Texts by name, kept as JSON. */
 static npyx_status safetensors_metadata(safetensors_parser *p) {
     static const char what[] = "__metadata__ is no object of texts";
     if (p->has_metadata)
@@ -281,8 +281,8 @@ static int safetensors_compare(const void *a, const void *b, const void *ctx) {
                  "bad safetensors header: '%.*s' " format,                                                   \
                  NPYX_SHOWN((tensor)->name, (tensor)->name_nbytes, 100), __VA_ARGS__)
 
-/* Its bytes are those that dtype and shape come to, where the size of an item is known. Items of less than a
- * byte lie side by side; all of them are whole bytes. */
+/* Checks that its bytes are as many as dtype and shape require, if the size of an item is known. Items of
+ * less than a byte are packed; together they must be whole bytes. */
 static npyx_status safetensors_check_nbytes(const safetensor *tensor, npyx_error *error) {
     npyx_type type = tensor->dtype.type;
     int64_t nbits = type == NPYX_NTYPES ? tensor->dtype.nbits : 8 * (int64_t)npyx_types[type].itemsize;
@@ -344,8 +344,8 @@ static npyx_status safetensors_entry(npyx_archive *base, int64_t index, npyx_ent
     return NPYX_OK;
 }
 
-/* Foreign items count as bytes, so that whoever wants them opens the tensor, which says that it is not read.
- */
+/* Foreign items count as bytes, so that whoever wants them opens the tensor, which then says that it is not
+ * read. */
 static npyx_status safetensors_describe(npyx_archive *base, int64_t index, npyx_array *array,
                                         npyx_error *error) {
     const safetensor *tensor = &((const safetensors_archive *)base)->tensors[index];
@@ -405,7 +405,7 @@ static void safetensors_close(npyx_archive *base) {
 static const npyx_archive_ops safetensors_ops = {
     safetensors_entry, safetensors_describe, safetensors_locate, safetensors_open, NULL, safetensors_close};
 
-/* Reads the header of header_nbytes and all that it says. */
+/* Reads the header of header_nbytes and checks what it says. */
 static npyx_status safetensors_read(safetensors_archive *archive, size_t header_nbytes, npyx_error *error) {
     npyx_source *source = archive->base.source;
     npyx_host *host = source->host;

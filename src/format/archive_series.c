@@ -4,32 +4,32 @@
 #include "io/first_bytes.h"
 
 /*
- * Arrays one after the other: the chunks of a .ten, or what numpy.save wrote into one open file, which mostly
- * is one array. Each says how long it is, and the next one begins behind it.
+ * Arrays in a row: the chunks of a .ten, or what numpy.save wrote into one open file, which usually is one
+ * array. Each says how long it is, and the next one begins after it.
  *
  *     array 0 | array 1 | ... | array 256 | ... | array 512 | ...
  *                               mark 0            mark 1
  *
- * Walks from array to array and keeps only the one at hand. Every so many leave a mark, from which the walk
- * can be taken up again, so that a file of millions costs little memory and no array is far.
+ * The walk goes from array to array and keeps only the current one. Every NPYX_MARKS_SPAN of them it leaves a
+ * mark from which it can resume, so that a file of millions costs little memory and no array is far.
  */
 typedef struct series_archive {
     npyx_archive base;
     bool is_big_endian;
-    int64_t index;     /* of the array at hand; -1: none yet */
-    npyx_ten_array at; /* where it lies */
-    npyx_array array;  /* its description; may be handed on, then not is_known */
-    npyx_error error;  /* what ails it, so that it has an entry all the same */
+    int64_t index;     /* of the current array; -1: none yet */
+    npyx_ten_array at; /* where it is */
+    npyx_array array;  /* its description; once moved out, it is not is_known */
+    npyx_error error;  /* its fault, kept so that it still has an entry */
     int64_t *marks;    /* where array (i + 1) * NPYX_MARKS_SPAN begins */
     int64_t nmarks;
     int64_t capacity_nmarks;
-    int64_t head_off; /* of a .npy: where the bytes in head are from */
+    int64_t head_off; /* for a .npy: where the bytes in head are from */
     size_t head_nbytes;
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
 } series_archive;
 
-/* Reads the header of the .npy array at off. NPYX_DONE: what begins otherwise is ignored, as NumPy ignores
- * it. Behind a pickle, which does not say how long it is, and behind what is broken nothing is found. */
+/* Reads the header of the .npy array at off. NPYX_DONE: anything that begins otherwise is ignored, as by
+ * NumPy. Nothing is found after a pickle, which does not say how long it is, or after something broken. */
 static npyx_status series_read_npy(series_archive *series, int64_t off) {
     npyx_source *source = series->base.source, *rest = NULL;
     npyx_error *error = &series->error;
@@ -69,7 +69,7 @@ static npyx_status series_note(series_archive *series, int64_t off, npyx_error *
     return NPYX_OK;
 }
 
-/* Goes to the array behind the one at hand; NPYX_DONE when there is none. Of a .ten the final padding may be
+/* Moves to the array after the current one; NPYX_DONE when there is none. The final padding of a .ten may be
  * missing. */
 static npyx_status series_go_on(series_archive *series, npyx_error *error) {
     npyx_source *source = series->base.source;
@@ -93,7 +93,7 @@ static npyx_status series_go_on(series_archive *series, npyx_error *error) {
     return series->index % NPYX_MARKS_SPAN == NPYX_MARKS_SPAN - 1 ? npyx_poll(source->host, error) : NPYX_OK;
 }
 
-/* Makes index the array at hand, going on from the mark nearest before it unless the walk stands nearer. */
+/* Makes index the current array, starting at the nearest mark before it unless the walk is nearer. */
 static npyx_status series_go_to(series_archive *series, int64_t index, npyx_error *error) {
     int64_t nspans = index / NPYX_MARKS_SPAN < series->nmarks ? index / NPYX_MARKS_SPAN : series->nmarks;
     if (index < series->index || nspans * NPYX_MARKS_SPAN > series->index + 1) {
@@ -103,7 +103,7 @@ static npyx_status series_go_to(series_archive *series, int64_t index, npyx_erro
     npyx_status status = NPYX_OK;
     while (series->index < index && status == NPYX_OK)
         status = series_go_on(series, error);
-    if (status != NPYX_OK && status != NPYX_DONE) { /* whoever asks again begins again, for the same error */
+    if (status != NPYX_OK && status != NPYX_DONE) { /* asking again starts over, for the same error */
         series->index = -1;
         series->at.next_off = 0;
     }
@@ -124,13 +124,13 @@ static npyx_status series_entry(npyx_archive *base, int64_t index, npyx_entry *e
 static npyx_status series_describe(npyx_archive *base, int64_t index, npyx_array *array, npyx_error *error) {
     series_archive *series = (series_archive *)base;
     array->is_array = true;
-    if (index == series->index && !series->array.is_known) { /* its description was handed on */
+    if (index == series->index && !series->array.is_known) { /* its description was moved out */
         series->index--;
         series->at.next_off = series->at.header_off;
     }
     NPYX_TRY(series_go_to(series, index, error));
     npyx_array_clear(array);
-    *array = series->array; /* its arena goes along */
+    *array = series->array; /* including its arena */
     array->is_array = true;
     npyx_array_init(&series->array, base->source->host);
     return npyx_fail_again(error, &series->error);
@@ -143,7 +143,7 @@ static npyx_status series_locate(npyx_archive *base, int64_t index, int64_t *pay
     return status;
 }
 
-/* What describes an array of a .ten counts from the start of the file; the range ends with its last item. */
+/* The description of a .ten's array counts from the start of the file; the range ends with its last item. */
 static npyx_status series_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
     series_archive *series = (series_archive *)base;
     NPYX_TRY(series_go_to(series, index, error));

@@ -5,31 +5,31 @@
 #include "text/span.h"
 
 /*
- * The arrays of a tar: its members that begin as a .npy, .npz or .ten, whatever their names, and each array
- * inside of such a member by itself.
+ * The arrays of a tar: its members that begin like a .npy, .npz or .ten, whatever their names, and each array
+ * inside such a member separately.
  *
  *     member        | a.emb.npy | b.txt | c.feats.npz        | d.x.ten |
  *     spot (array)  | 0         |       | 1 (w)  | 2 (bias)  | 3       |
  *
- * The walk goes over the members once and leaves a spot for each array, so that later look-ups seek. Another
- * walk through the same tar, that of a list of its members, leaves spots of the plain .npy files that it
- * comes by. A member is opened as an archive of its own when it is looked into; the one opened last is kept
- * for the next array of it, and each for as long as something is read from it.
+ * The walk passes the members once and leaves a spot for each array, so that later look-ups seek. Another
+ * walk through the same tar, to list its members, leaves spots for the plain .npy files that it passes. A
+ * member is opened as an archive of its own when it is looked into; the one opened last is kept for its next
+ * array, and each for as long as something reads from it.
  */
 
-enum { TAR_IS_DAMAGED = -1, TAR_IS_SPARSE = -2 }; /* the member of a spot */
+enum { TAR_IS_DAMAGED = -1, TAR_IS_SPARSE = -2 }; /* inner for a member as a whole */
 
-/* A name that a tar says once may be that of very many arrays: of all in a member, of all members behind a
- * global header. So what is kept of names has a limit that grows with the number of arrays. One name alone
- * always has room, in which no byte may be UTF-8. */
+/* A name stored once in a tar may be that of very many arrays: of all in a member, of all members after a
+ * global header. So the names that are kept have a limit, which grows with the number of arrays. A single
+ * name always fits, even one of invalid UTF-8 only. */
 enum { NAMES_NBYTES = 1 << 24, NAME_NBYTES_ON_AVERAGE = 1 << 12 };
 
-/* A compressed tar of a few megabytes may have as many as it likes. */
+/* A compressed tar of a few megabytes may have any number of them. */
 enum { MAX_NARRAYS = 5000000 };
 
 typedef struct tar_spot {
     int64_t header_off, data_off, nbytes; /* of the member */
-    int64_t inner;    /* number of the array in the member, or what ails the member as a whole */
+    int64_t inner;    /* number of the array in the member, or a fault of the whole member */
     const char *name; /* in the arena */
     uint32_t name_nbytes, member_nbytes, sample_nbytes;
     int zip_method;
@@ -37,19 +37,19 @@ typedef struct tar_spot {
 
 typedef struct tar_archive tar_archive;
 
-/* A member that is open. */
+/* An open member. */
 typedef struct tar_nested {
     tar_archive *tar;
     npyx_archive *archive;
     int64_t data_off;
-    bool has_no_names; /* they cannot be learnt, and to try costs a pass through the member */
-    int nusers;        /* sources that read from it; the tar is one while it is its newest */
+    bool has_no_names; /* they cannot be learnt, and trying costs a pass through the member */
+    int nusers;        /* sources that read from it, and the tar while it is its newest */
 } tar_nested;
 
-/* The last .npy file of one array that another walk came by: shards are full of them, and one of this size
+/* The last .npy file of one array that another walk passed: shards are full of them, and another of this size
  * that begins like it is one, too. */
 typedef struct tar_like {
-    int64_t nbytes;      /* of all of it; 0: there was none yet */
+    int64_t nbytes;      /* of all of it; 0: none yet */
     size_t begin_nbytes; /* up to the first item */
     uint8_t begin[NPYX_LOOKALIKE_NBYTES];
 } tar_like;
@@ -57,20 +57,20 @@ typedef struct tar_like {
 struct tar_archive {
     npyx_archive base;
     npyx_tar_walk walk;
-    npyx_tar_walk *at; /* the one whose member is looked into: this or another */
+    npyx_tar_walk *at; /* the walk whose member is looked into: this or another */
     tar_like like;
     tar_spot *spots;
     int64_t nspots, capacity_nspots;
     npyx_arena names;
-    int64_t names_nbytes; /* of all spots, and of those that found no room */
-    npyx_buffer name;     /* of the member at hand, in UTF-8 */
+    int64_t names_nbytes; /* of all spots, and of those that did not fit */
+    npyx_buffer name;     /* of the current member, in UTF-8 */
     bool is_walked;
-    int64_t learnt_off;    /* of the header of the last member that another walk came by */
-    npyx_error walk_error; /* what ended the walk, behind the last spot; NPYX_OK: the end */
+    int64_t learnt_off;    /* of the header of the last member that another walk passed */
+    npyx_error walk_error; /* what ended the walk, after the last spot; NPYX_OK: the end */
     tar_nested *newest;    /* NULL: none is open */
 };
 
-/* ---- members that are open ---- */
+/* ---- open members ---- */
 
 static void nested_release(void *ctx) {
     tar_nested *nested = ctx;
@@ -87,8 +87,8 @@ static void tar_forget_newest(tar_archive *tar) {
     tar->newest = NULL;
 }
 
-/* The bytes of a member as a source: a copy where all of them are at hand, so that a small one is read with
- * the headers around it and not again. */
+/* A member's bytes as a source: a copy if all of them are known, so that a small one is read with the headers
+ * around it and not again. */
 static npyx_status nested_source(const tar_archive *tar, int64_t data_off, int64_t nbytes,
                                  const uint8_t *head, size_t head_nbytes, npyx_source **source,
                                  npyx_error *error) {
@@ -103,8 +103,8 @@ static npyx_status nested_source(const tar_archive *tar, int64_t data_off, int64
     return NPYX_OK;
 }
 
-/* Opens a member and makes it the newest. head: its first bytes, of which head_nbytes are known. NPYX_DONE:
- * it is no file of arrays. */
+/* Opens a member and makes it the newest. head: its first bytes, head_nbytes of them. NPYX_DONE: it is not a
+ * file of arrays. */
 static npyx_status nested_open(tar_archive *tar, int64_t data_off, int64_t nbytes, const uint8_t *head,
                                size_t head_nbytes, npyx_error *error) {
     npyx_host *host = tar->base.source->host;
@@ -126,7 +126,7 @@ static npyx_status nested_open(tar_archive *tar, int64_t data_off, int64_t nbyte
     return status;
 }
 
-/* Opens the member of a spot. A small one is read at once, so that to look up an array is one read. */
+/* Opens the member of a spot. A small one is read at once, so that looking up an array takes one read. */
 static npyx_status nested_read(tar_archive *tar, const tar_spot *spot, npyx_error *error) {
     npyx_source *shard = tar->base.source;
     bool is_small = spot->nbytes <= NPYX_TAR_SMALL_NBYTES;
@@ -134,7 +134,7 @@ static npyx_status nested_read(tar_archive *tar, const tar_spot *spot, npyx_erro
     uint8_t *head = npyx_alloc(shard->host, wanted_nbytes);
     NPYX_TRY(npyx_check_memory(head, error));
     npyx_status status = npyx_source_read(shard, spot->data_off, head, wanted_nbytes, &nbytes, error);
-    if (status == NPYX_OK && is_small) /* what was copied is not held against the file again */
+    if (status == NPYX_OK && is_small) /* a copy is not checked against the file again */
         status = npyx_source_check(shard, error);
     if (status == NPYX_OK)
         status = nested_open(tar, spot->data_off, spot->nbytes, head, nbytes, error);
@@ -142,7 +142,7 @@ static npyx_status nested_read(tar_archive *tar, const tar_spot *spot, npyx_erro
     return status;
 }
 
-/* The member of a spot, open. */
+/* Finds the member of a spot, and opens it if necessary. */
 static npyx_status nested_of(tar_archive *tar, const tar_spot *spot, tar_nested **nested, npyx_error *error) {
     if (tar->newest == NULL || tar->newest->data_off != spot->data_off) {
         npyx_status status = nested_read(tar, spot, error);
@@ -157,7 +157,7 @@ static npyx_status nested_of(tar_archive *tar, const tar_spot *spot, tar_nested 
 
 /* ---- the walk ---- */
 
-/* The member's name as UTF-8: what is none becomes U+FFFD. */
+/* The member's name as UTF-8, with U+FFFD for invalid bytes. */
 static npyx_status tar_note_name(tar_archive *tar, npyx_error *error) {
     const npyx_buffer *name = &tar->at->member.texts[NPYX_TAR_NAME];
     npyx_buffer_reset(&tar->name);
@@ -165,8 +165,8 @@ static npyx_status tar_note_name(tar_archive *tar, npyx_error *error) {
     return npyx_buffer_check(&tar->name, error);
 }
 
-/* Adds an array of the member at hand. tar->name is its own, which begins with that of the member and is cut
- * to that again. */
+/* Adds an array of the current member. tar->name is its own, which begins with the member's and is cut back
+ * to that. */
 static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, size_t sample_nbytes, int zip_method,
                                 npyx_error *error) {
     const npyx_tar_member *member = &tar->at->member;
@@ -203,17 +203,17 @@ static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, size_t sample_n
     return NPYX_OK;
 }
 
-/* The same of all of it. */
+/* Adds the member itself as an array. */
 static npyx_status tar_add_member(tar_archive *tar, int64_t inner, npyx_error *error) {
     return tar_add_spot(tar, inner, tar->name.nbytes, -1, error);
 }
 
-/* A fault of this moment, and of no member. */
+/* A fault of the moment, not of a member. */
 static bool is_of_moment(npyx_status status) {
     return status == NPYX_NOMEM || status == NPYX_INTERRUPTED || status == NPYX_IO;
 }
 
-/* Whether an entry of the newest member is an array; one that cannot be read is one at fault. */
+/* Whether an entry of the newest member is an array; an unreadable one counts as an array with a fault. */
 static npyx_status tar_is_array(tar_archive *tar, int64_t inner, bool *is_one, npyx_error *error) {
     npyx_array array;
     npyx_array_init(&array, tar->base.source->host);
@@ -223,7 +223,7 @@ static npyx_status tar_is_array(tar_archive *tar, int64_t inner, bool *is_one, n
     return is_of_moment(status) ? status : NPYX_OK;
 }
 
-/* Whether a name chooses that array of the newest member. */
+/* Whether a name selects that array of the newest member. */
 static npyx_status tar_is_name_of(tar_archive *tar, int64_t inner, const char *name, size_t nbytes,
                                   bool *is_its, npyx_error *error) {
     tar_nested *nested = tar->newest;
@@ -239,7 +239,8 @@ static npyx_status tar_is_name_of(tar_archive *tar, int64_t inner, const char *n
     return NPYX_OK;
 }
 
-/* Adds an array of the newest member by its name, or by its number where that is empty or another's, too. */
+/* Adds an array of the newest member by its name, or by its number if the name is empty or selects another
+ * one. */
 static npyx_status tar_add_inner(tar_archive *tar, int64_t inner, const npyx_entry *entry,
                                  npyx_error *error) {
     size_t sample_nbytes = tar->name.nbytes;
@@ -249,7 +250,7 @@ static npyx_status tar_add_inner(tar_archive *tar, int64_t inner, const npyx_ent
     npyx_buffer_append_char(&tar->name, ':');
     npyx_buffer_append(&tar->name, entry->name, entry->name_nbytes);
     NPYX_TRY(npyx_buffer_check(&tar->name, error));
-    const char *name = tar->name.bytes + sample_nbytes + 1; /* looking for it takes the entry's away */
+    const char *name = tar->name.bytes + sample_nbytes + 1; /* looking it up invalidates the entry's */
     size_t name_nbytes = tar->name.nbytes - sample_nbytes - 1;
     NPYX_TRY(tar_is_name_of(tar, inner, name, name_nbytes, &is_its, error));
     if (!is_its) {
@@ -278,7 +279,7 @@ static npyx_status tar_add_nested(tar_archive *tar, npyx_error *error) {
     }
 }
 
-/* Whether the noted name says that the member is a file of arrays. */
+/* Whether the noted name is that of a file of arrays. */
 static bool tar_is_named_as_arrays(const tar_archive *tar) {
     static const char *const suffixes[] = {".npy", ".npz", ".ten"};
     const npyx_span name = {tar->name.nbytes == 0 ? "" : tar->name.bytes, tar->name.nbytes};
@@ -289,14 +290,14 @@ static bool tar_is_named_as_arrays(const tar_archive *tar) {
     return false;
 }
 
-/* A sparse member is not put together, so what it begins with is not known. Whose name says that it is a file
- * of arrays is a fault, rather than not there. */
+/* A sparse member is not assembled, so its first bytes are unknown. If it is named like a file of arrays it
+ * counts as one with a fault, rather than not at all. */
 static npyx_status tar_add_sparse(tar_archive *tar, npyx_error *error) {
     NPYX_TRY(tar_note_name(tar, error));
     return tar_is_named_as_arrays(tar) ? tar_add_member(tar, TAR_IS_SPARSE, error) : NPYX_OK;
 }
 
-/* Looks into the member at hand. What is wrong with a member is its own, and no fault of the tar. */
+/* Looks into the current member. A fault of a member is its own, not the tar's. */
 static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
     const npyx_tar_member *member = &tar->at->member;
     const uint8_t *head = NULL;
@@ -321,11 +322,11 @@ static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
         status = tar_add_nested(tar, error);
     bool is_own = status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED || status == NPYX_TOOBIG;
     if (is_own && error->kind != NPYX_KIND_LIMIT && !is_npy && !tar_is_named_as_arrays(tar))
-        return NPYX_OK; /* a text may begin as a zip or a .ten does */
+        return NPYX_OK; /* a text may begin like a zip or a .ten */
     return is_own ? tar_add_member(tar, TAR_IS_DAMAGED, error) : status;
 }
 
-/* The arrays of the next member. A fault of this moment leaves the walk before it, so that who asks again
+/* Adds the arrays of the next member. A fault of the moment leaves the walk before it, so that asking again
  * misses none of them. */
 static npyx_status tar_take_member(tar_archive *tar, npyx_error *error) {
     int64_t off = tar->walk.off, nspots = tar->nspots, names_nbytes = tar->names_nbytes;
@@ -339,13 +340,13 @@ static npyx_status tar_take_member(tar_archive *tar, npyx_error *error) {
     return status;
 }
 
-/* Walks on until there is a spot of that number, or the end. */
+/* Walks on until there is a spot with that number, or to the end. */
 static npyx_status tar_walk_to(tar_archive *tar, int64_t index, npyx_error *error) {
     while (tar->nspots <= index && !tar->is_walked) {
         npyx_status status = tar_take_member(tar, &tar->walk_error);
         if (status == NPYX_OK)
             continue;
-        if (status == NPYX_DONE) { /* small members were copied, and not held against the file since */
+        if (status == NPYX_DONE) { /* small members were copied, and not checked against the file since */
             status = npyx_source_check(tar->base.source, &tar->walk_error);
             tar->walk_error.status = status;
         }
@@ -359,14 +360,14 @@ static npyx_status tar_walk_to(tar_archive *tar, int64_t index, npyx_error *erro
     return tar->walk_error.status == NPYX_OK ? NPYX_DONE : npyx_fail_again(error, &tar->walk_error);
 }
 
-/* ---- what another walk comes by ---- */
+/* ---- what another walk passes ---- */
 
 static bool tar_is_like(const tar_like *like, int64_t nbytes, const uint8_t *head, size_t head_nbytes) {
     return like->nbytes > 0 && nbytes == like->nbytes && head_nbytes >= like->begin_nbytes &&
            memcmp(head, like->begin, like->begin_nbytes) == 0;
 }
 
-/* Makes the member at hand the like, if it is a .npy of one array whose header is all in its first bytes.
+/* Makes the current member the like, if it is a .npy of one array whose whole header is in its first bytes.
  * NPYX_DONE: it is not. */
 static npyx_status tar_find_like(tar_archive *tar, const uint8_t *head, size_t head_nbytes,
                                  npyx_error *error) {
@@ -386,8 +387,7 @@ static npyx_status tar_find_like(tar_archive *tar, const uint8_t *head, size_t h
     return is_one ? NPYX_OK : NPYX_DONE;
 }
 
-/* The same as tar_look_into of a member of which no more is read than its first bytes. NPYX_DONE: that is too
- * little. */
+/* tar_look_into for a member of which only the first bytes are read. NPYX_DONE: they are not enough. */
 static npyx_status tar_look_at(tar_archive *tar, npyx_error *error) {
     const npyx_tar_member *member = &tar->at->member;
     const uint8_t *head = NULL;
@@ -407,7 +407,7 @@ static npyx_status tar_look_at(tar_archive *tar, npyx_error *error) {
 
 void npyx_archive_tar_learn(npyx_archive *archive, npyx_tar_walk *walk) {
     tar_archive *tar = (tar_archive *)archive;
-    npyx_error error; /* is met again by the tar's own walk */
+    npyx_error error; /* the tar's own walk will meet it again */
     int64_t nspots = tar->nspots, names_nbytes = tar->names_nbytes;
     if (walk->member.header_off != tar->walk.off || tar->is_walked)
         return;
@@ -448,7 +448,7 @@ static npyx_status tar_entry(npyx_archive *base, int64_t index, npyx_entry *entr
     return NPYX_OK;
 }
 
-/* The spot, and its member open. */
+/* The spot, and its member, opened. */
 static npyx_status tar_open_spot(tar_archive *tar, int64_t index, const tar_spot **spot, tar_nested **nested,
                                  npyx_error *error) {
     npyx_entry entry;
@@ -459,7 +459,7 @@ static npyx_status tar_open_spot(tar_archive *tar, int64_t index, const tar_spot
     NPYX_TRY(nested_of(tar, *spot, nested, error));
     if ((*spot)->inner >= 0)
         return NPYX_OK;
-    for (int64_t inner = 0;; inner++) /* it is said again what is wrong */
+    for (int64_t inner = 0;; inner++) /* the member's fault is reported again */
         NPYX_TRY(npyx_archive_entry((*nested)->archive, inner, &entry, error));
 }
 
@@ -476,7 +476,7 @@ static npyx_status tar_locate(npyx_archive *base, int64_t index, int64_t *payloa
     tar_nested *nested = NULL;
     NPYX_TRY(tar_open_spot((tar_archive *)base, index, &spot, &nested, error));
     *payload_off = 0;
-    if (nested->archive->format != NPYX_FORMAT_TEN) /* whose offsets count from the start of the member */
+    if (nested->archive->format != NPYX_FORMAT_TEN) /* its offsets count from the start of the member */
         NPYX_TRY(npyx_archive_locate(nested->archive, spot->inner, payload_off, error));
     *payload_off += spot->data_off;
     return NPYX_OK;

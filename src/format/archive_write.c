@@ -52,7 +52,7 @@ static npyx_status check_in_array(const npyx_archive_writer *writer, npyx_error 
                                                  : npyx_fail(error, NPYX_INVALID, -1, "no array was begun");
 }
 
-/* Where a call that gave status leaves the writer. */
+/* Sets the writer's state after a call that returned status. */
 static npyx_status arrive(npyx_archive_writer *writer, npyx_status status, npyx_writer_state state,
                           npyx_writer_state failed) {
     writer->state = status == NPYX_OK ? state : failed;
@@ -103,7 +103,7 @@ npyx_status npyx_archive_writer_append(npyx_archive_writer *writer, const void *
 
 npyx_status npyx_archive_writer_end(npyx_archive_writer *writer, npyx_error *error) {
     NPYX_TRY(check_in_array(writer, error));
-    /* of items without bytes none need be given */
+    /* items without bytes need not be given */
     if (writer->done_nelem < writer->nelem && writer->nbytes > 0)
         return npyx_fail(error, NPYX_INVALID, -1,
                          "the shape has %" PRId64 " items, and %" PRId64 " were given", writer->nelem,

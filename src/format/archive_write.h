@@ -1,9 +1,9 @@
 /*
- * Writing .npz and .ten: arrays one after the other into a sink, each streamed.
+ * Writing .npz and .ten: arrays in a row into a sink, each streamed.
  *
- * A .npz is written by minizip: entries are named as numpy.savez names them (`NAME.npy`), dated 1980-01-01 so
- * that the same arrays make the same bytes, UTF-8 with flag 0x800 where a name is not ASCII, zip64 where an
- * array may need it. A .ten is little-endian, in C order.
+ * A .npz is written by minizip: entries are named as by numpy.savez (`NAME.npy`), dated 1980-01-01 so that
+ * the same arrays make the same bytes, UTF-8 with flag 0x800 where a name is not ASCII, zip64 where an array
+ * may need it. A .ten is little-endian, in C order.
  */
 #ifndef NPYX_ARCHIVE_WRITE_H
 #define NPYX_ARCHIVE_WRITE_H
@@ -23,8 +23,7 @@ typedef struct npyx_zip_method {
 npyx_status npyx_zip_method_parse(const char *text, size_t nbytes, npyx_zip_method *method,
                                   npyx_error *error);
 
-/* An array that is about to be written: in C order or, with fortran_order and never in a .ten, in Fortran
- * order. */
+/* An array about to be written: in C order or, with fortran_order and never in a .ten, in Fortran order. */
 typedef struct npyx_member {
     const char *name; /* UTF-8 */
     size_t name_nbytes;
@@ -34,47 +33,46 @@ typedef struct npyx_member {
     bool fortran_order;
 } npyx_member;
 
-/* Writes to a sink, which stays the caller's and outlives the writer. What the sink holds already is an
- * archive of that format, to which arrays are added; nothing at all is an empty one. */
+/* Writes to a sink, which stays the caller's and must outlive the writer. If the sink is not empty, it holds
+ * an archive of that format, to which arrays are added. */
 npyx_status npyx_archive_writer_open(npyx_sink *sink, npyx_format format, npyx_archive_writer **writer,
                                      npyx_error *error);
 
-/* Begins an array. NPYX_INVALID for what the format does not hold: in a .ten a name of more than 8 bytes or
- * not ASCII, a dtype other than its eleven; in an .npz a name that is there already, an empty one, one with a
- * NUL or over 65,531 bytes; objects in either. The header is written too: append gives the items alone. */
+/* Begins an array. NPYX_INVALID for what the format cannot hold: in a .ten a name of more than 8 bytes or not
+ * ASCII, a dtype other than its eleven; in an .npz a name that is taken, empty, contains a NUL or has more
+ * than 65,531 bytes; objects in either. The header is written, too: append passes only the items. */
 npyx_status npyx_archive_writer_begin(npyx_archive_writer *writer, const npyx_member *member,
                                       npyx_zip_method method, npyx_error *error);
 /* Items in the dtype's own byte order (the writer swaps for a .ten); whole items, in pieces of any number. */
 npyx_status npyx_archive_writer_append(npyx_archive_writer *writer, const void *items, int64_t nelem,
                                        npyx_error *error);
-/* NPYX_INVALID when the items were not as many as the shape says. */
+/* NPYX_INVALID unless the items were as many as the shape says. */
 npyx_status npyx_archive_writer_end(npyx_archive_writer *writer, npyx_error *error);
 
-/* Takes out the array that was begun last, if it was not ended or failed: those before it stay, and the next
- * one can begin. */
+/* Removes the array begun last, if it was not ended or failed: those before it stay, and the next one can
+ * begin. */
 npyx_status npyx_archive_writer_take_back(npyx_archive_writer *writer, npyx_error *error);
 
-/* Makes what was written whole: the zip's directory. Arrays may be added behind it all the same. */
+/* Completes what was written: the zip's directory. More arrays may still be added. */
 npyx_status npyx_archive_writer_finish(npyx_archive_writer *writer, npyx_error *error);
 
-/* How far the archive was at some moment between two arrays. */
+/* The state of the archive at a moment between two arrays. */
 typedef struct npyx_archive_mark {
     int64_t nbytes; /* of a zip: where its directory begins */
     int64_t narrays;
 } npyx_archive_mark;
 
 npyx_status npyx_archive_writer_mark(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error);
-/* Takes out all that came after the mark; an array in the middle of being written too. Marks that came after
- * it are void. */
+/* Removes everything after the mark, an unfinished array, too. Later marks become void. */
 npyx_status npyx_archive_writer_return(npyx_archive_writer *writer, const npyx_archive_mark *mark,
                                        npyx_error *error);
 
-/* Takes NULL. */
+/* Accepts NULL. */
 void npyx_archive_writer_close(npyx_archive_writer *writer);
 
-/* What a format does; the caller has checked the order of the calls. A failing check has written nothing. */
+/* What a format does; the caller has checked the order of the calls. A failed check has written nothing. */
 typedef struct npyx_archive_writer_ops {
-    /* Takes what the sink holds, which is something. */
+    /* Takes over the archive in a sink that is not empty. */
     npyx_status (*take_up)(npyx_archive_writer *writer, npyx_error *error);
     npyx_status (*check)(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error);
     npyx_status (*begin)(npyx_archive_writer *writer, const npyx_member *member, npyx_zip_method method,
@@ -84,7 +82,7 @@ typedef struct npyx_archive_writer_ops {
     npyx_status (*end)(npyx_archive_writer *writer, npyx_error *error);
     npyx_status (*take_back)(npyx_archive_writer *writer, npyx_error *error);
     npyx_status (*go_back)(npyx_archive_writer *writer, const npyx_archive_mark *mark, npyx_error *error);
-    /* NULL: what was written is whole, and a mark is how long it is. */
+    /* NULL: what was written is complete, and a mark is its length. */
     npyx_status (*finish)(npyx_archive_writer *writer, npyx_error *error);
     npyx_status (*mark)(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error);
 } npyx_archive_writer_ops;
@@ -103,17 +101,17 @@ struct npyx_archive_writer {
     npyx_sink *sink;
     int64_t narrays;
     npyx_writer_state state;
-    /* the array that is being written */
+    /* the array being written */
     int64_t start_off;
-    npyx_dtype dtype; /* but for its fields, which may be gone */
+    npyx_dtype dtype; /* except for its fields, which may be gone */
     int64_t nelem;
     int64_t nbytes;
     int64_t done_nelem;
     /* of a .npz */
     npyx_zip_write zip;
-    npyx_name_set names; /* of arrays: as they are shown, without `.npy`; their number is narrays */
-    npyx_buffer marked;  /* the directory at the newest mark, of which those at older marks are a beginning */
-    /* of a .ten: a block of items in little-endian order, once one was needed */
+    npyx_name_set names; /* of arrays: as shown, without `.npy`; narrays, and the current one's */
+    npyx_buffer marked;  /* the directory at the newest mark; those at older marks are prefixes of it */
+    /* of a .ten: a block of items in little-endian order, allocated when first needed */
     uint8_t *swapped;
 };
 

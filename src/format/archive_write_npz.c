@@ -1,3 +1,4 @@
+/* The .npz of archive_write.h. */
 #include "archive_write.h"
 #include "base/bytes.h"
 #include "header_npy.h"
@@ -6,9 +7,9 @@ static const char suffix[] = ".npy";
 
 enum { SUFFIX_NBYTES = sizeof suffix - 1, NAME_MAX_NBYTES = 65535 - SUFFIX_NBYTES };
 
-/* Whether a zip could not be read in which it is the last: readers, Python's zipfile too, take what begins so
- * right before the end record for the locator of a zip64 end record (APPNOTE 4.3.15), and nothing but the
- * file name stands there. */
+/* Whether it would make a zip unreadable as the last name: readers, Python's zipfile included, take something
+ * that begins like this right before the end record for the locator of a zip64 end record (APPNOTE 4.3.15),
+ * and that is where the last file name is. */
 static bool ends_as_locator(const char *name, size_t nbytes) {
     const size_t rest_nbytes = NPYX_ZIP_LOCATOR_NBYTES - SUFFIX_NBYTES;
     return nbytes >= rest_nbytes && memcmp(name + nbytes - rest_nbytes, "PK\6\7", 4) == 0;
@@ -119,7 +120,7 @@ static npyx_status npz_go_back(npyx_archive_writer *writer, const npyx_archive_m
     return status;
 }
 
-/* Learns the names in the zip that the sink holds. */
+/* Learns the names in the sink's zip. */
 static npyx_status take_names(npyx_archive_writer *writer, const npyx_zip_directory *directory,
                               npyx_error *error) {
     for (int64_t i = 0; i < directory->nrecords; i++) {
@@ -133,7 +134,7 @@ static npyx_status take_names(npyx_archive_writer *writer, const npyx_zip_direct
     return NPYX_OK;
 }
 
-/* What stands before a zip is not kept: only what begins as one is added to. */
+/* Bytes before a zip would not be kept: only a file that begins as a zip is added to. */
 static npyx_status check_magic(npyx_source *source, npyx_error *error) {
     char head[2] = "";
     size_t nbytes = 0;
@@ -145,7 +146,7 @@ static npyx_status check_magic(npyx_source *source, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* A zip without entries is written anew. */
+/* A zip without entries is written from scratch. */
 static npyx_status take_directory(npyx_archive_writer *writer, npyx_source *source,
                                   npyx_zip_directory *directory, npyx_error *error) {
     NPYX_TRY(check_magic(source, error));

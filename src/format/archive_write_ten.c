@@ -1,3 +1,4 @@
+/* The .ten of archive_write.h. */
 #include "archive_write.h"
 #include "base/bytes.h"
 #include "header_ten.h"
@@ -6,7 +7,7 @@
 
 enum {
     INFO_NBYTES = 8,
-    MAX_NDIM = 9, /* what the reference writes, and by which readers tell the byte order */
+    MAX_NDIM = 9, /* the reference's limit, by which readers recognise the byte order */
     TEN_WRITE_ALIGNMENT_NBYTES = 64,
 };
 
@@ -44,7 +45,7 @@ static npyx_status append_padding(npyx_sink *sink, int64_t payload_nbytes, npyx_
     return npyx_sink_append(sink, zeros, (size_t)(-payload_nbytes & (TEN_WRITE_ALIGNMENT_NBYTES - 1)), error);
 }
 
-/* A chunk's magic and the length of its payload. */
+/* Appends a chunk's magic and the length of its payload. */
 static npyx_status append_chunk(npyx_sink *sink, int64_t payload_nbytes, npyx_error *error) {
     uint8_t head[16] = "~TenBin~";
     npyx_store_u64(head + 8, (uint64_t)payload_nbytes, false);
@@ -105,8 +106,8 @@ static npyx_status ten_go_back(npyx_archive_writer *writer, const npyx_archive_m
     return npyx_sink_cut(writer->sink, mark->nbytes, error);
 }
 
-/* Goes through the arrays that there are; *end_off is behind the padding of the last one, which may be
- * missing from the file. */
+/* Counts the existing arrays; *end_off is after the last one's padding, which may be missing from the
+ * file. */
 static npyx_status count_arrays(npyx_source *source, int64_t *narrays, int64_t *end_off, npyx_error *error) {
     uint8_t head[16];
     NPYX_TRY(npyx_source_read_exactly(source, 0, head,
@@ -134,7 +135,7 @@ static npyx_status ten_take_up(npyx_archive_writer *writer, npyx_error *error) {
     if (status == NPYX_OK)
         status = count_arrays(source, &writer->narrays, &end_off, error);
     npyx_source_close(source);
-    /* at most 63 bytes: readers do without the last padding */
+    /* at most 63 bytes: readers do not need the last padding */
     return status == NPYX_OK ? append_padding(writer->sink, writer->sink->nbytes - end_off, error) : status;
 }
 

@@ -7,7 +7,7 @@
 
 /* ---- reading ---- */
 
-/* Magic, version and length. */
+/* The length of magic, version and length. */
 static size_t prefix_nbytes(int version_major) {
     return version_major == 1 ? 10 : 12;
 }
@@ -143,11 +143,11 @@ npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, np
     if (status == NPYX_OK)
         status = npyx_array_measure(array, error);
     if (status == NPYX_CORRUPT && error != NULL && error->off >= 0) {
-        /* what counted from the dict counts from the file, and says so */
+        /* offsets in the dict become offsets in the file, and the message says so */
         npyx_error inner = *error;
         for (int64_t i = 0; text != (const char *)bytes + text_off && i < error->off; i++)
             inner.off -=
-                ((unsigned char)text[i] & 0xc0) == 0x80; /* one byte in latin1, two in what was parsed */
+                ((unsigned char)text[i] & 0xc0) == 0x80; /* one byte in latin1, two in the parsed text */
         inner.off += (int64_t)text_off;
         npyx_error_set(error, status, inner.off, "bad header: %.*s at byte %" PRId64,
                        NPYX_MESSAGE_NBYTES - 60, inner.message, inner.off);
@@ -161,7 +161,7 @@ npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_
                                  npyx_array *array, npyx_error *error) {
     size_t header_nbytes = 0;
     npyx_status status = npyx_header_npy_measure(head, head_nbytes, &header_nbytes, error);
-    if (status != NPYX_OK) /* of a header or less: as much as there is */
+    if (status != NPYX_OK) /* a header or less, as far as it goes */
         return source->nbytes < 12 ? npyx_source_blame_writer(source, status, error) : status;
     if (header_nbytes <= head_nbytes)
         return npyx_header_npy_parse(head, header_nbytes, array, error);
@@ -197,7 +197,7 @@ static void append_spaces(npyx_buffer *text, size_t n) {
         npyx_buffer_append_char(text, ' ');
 }
 
-/* The dict, without what pads it. */
+/* The dict, without padding. */
 static void append_dict(const npyx_dtype *dtype, int ndim, const int64_t *shape, bool fortran_order,
                         npyx_buffer *text) {
     bool is_list = dtype->type == NPYX_STRUCT;
@@ -210,14 +210,14 @@ static void append_dict(const npyx_dtype *dtype, int ndim, const int64_t *shape,
 }
 
 static void append_growth_room(int ndim, const int64_t *shape, bool fortran_order, npyx_buffer *text) {
-    /* room for the dimension along which an array may grow, so that its header can be written over */
+    /* room for the dimension along which an array may grow, so that its header can be overwritten */
     enum { GROWTH_NDIGITS = 21 };
     char digits[NPYX_NUMBER_TEXT_NBYTES];
     if (ndim > 0)
         append_spaces(text, GROWTH_NDIGITS - npyx_text_i64(shape[fortran_order ? ndim - 1 : 0], digits));
 }
 
-/* Turns UTF-8 into latin1 in place; false, and nothing changed, when it has other characters. */
+/* Turns UTF-8 into latin1 in place; false, with nothing changed, when it has other characters. */
 static bool make_latin1(npyx_buffer *text) {
     for (size_t i = 0; i < text->nbytes; i++) {
         if ((unsigned char)text->bytes[i] > 0xc3) /* leads a character above U+00FF */
@@ -234,7 +234,7 @@ static bool make_latin1(npyx_buffer *text) {
     return true;
 }
 
-/* The dict with its prefix and as many blanks behind it as make a header of header_nbytes. */
+/* The dict with its prefix, padded with blanks to a header of header_nbytes. */
 static void append_padded(npyx_buffer *text, int version_major, size_t header_nbytes, npyx_buffer *out) {
     enum { VERSION_OFF = 6, LENGTH_OFF = 8 };
     char prefix[12] = "\x93NUMPY";
@@ -250,7 +250,7 @@ static void append_padded(npyx_buffer *text, int version_major, size_t header_nb
         out->status = text->status;
 }
 
-/* The next multiple of 64 that leaves room for a newline and a blank at least. */
+/* The next multiple of 64 that leaves room for at least a newline and a blank. */
 static size_t aligned_nbytes(size_t nbytes) {
     return (nbytes + 1) / 64 * 64 + 64;
 }

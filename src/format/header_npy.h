@@ -1,6 +1,6 @@
 /*
  * The header of a .npy array (numpy.lib.format; NEP 1): magic, version, length, and a Python dict. It is
- * written as numpy.save writes it, byte for byte.
+ * written byte for byte like numpy.save's.
  */
 #ifndef NPYX_HEADER_NPY_H
 #define NPYX_HEADER_NPY_H
@@ -15,35 +15,35 @@ enum { NPYX_HEADER_NPY_MAX_NBYTES = NPYX_LITERAL_NBYTES };
 /* A first read of this size holds most headers: NumPy pads to a multiple of 64 and seldom needs 192. */
 enum { NPYX_HEADER_NPY_USUAL_NBYTES = 512 };
 
-/* From the first bytes of a file: how many the header has, prefix included. NPYX_CORRUPT when bytes is too
+/* From the first bytes of a file: the length of the header, prefix included. NPYX_CORRUPT when bytes is too
  * short for a prefix, the version unknown or the length beyond NPYX_HEADER_NPY_MAX_NBYTES. */
 npyx_status npyx_header_npy_measure(const uint8_t *bytes, size_t nbytes, size_t *header_nbytes,
                                     npyx_error *error);
 
-/* Describes the array whose header_nbytes (as measured) are in bytes. *array is initialised; on failure it
- * may be half filled and must be cleared all the same. */
+/* Describes the array whose header, of header_nbytes as measured, is in bytes. *array is initialised; on
+ * failure it may be partly filled, and must still be cleared. */
 npyx_status npyx_header_npy_parse(const uint8_t *bytes, size_t header_nbytes, npyx_array *array,
                                   npyx_error *error);
 
-/* The same from a source that begins with the header; head holds its first bytes, read before: 12 or more,
- * where the source has as many. Does not look at the data behind. */
+/* The same from a source that begins with the header; head holds its first bytes, already read: at least 12,
+ * if the source has as many. Does not look at the data. */
 npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_t head_nbytes,
                                  npyx_array *array, npyx_error *error);
 
 /* Appends the header, magic included, of an array whose items follow in C order or, with fortran_order, in
- * Fortran order. NumPy says the latter only of what is not in C order too: never of fewer than two
- * dimensions, of no items, or of 1 x N. Look at out->status behind it. */
+ * Fortran order. NumPy says the latter only of what is not in C order, too: never for fewer than two
+ * dimensions, for no items, or for 1 x N. Check out->status afterwards. */
 void npyx_header_npy_append(const npyx_dtype *dtype, int ndim, const int64_t *shape, bool fortran_order,
                             npyx_buffer *out);
 
-/* Appends a header of exactly header_nbytes and the given major version, to be written over one of an array
- * of another length, in C order: numpy.save's where that has the size, else the same with as many blanks as
+/* Appends a header of exactly header_nbytes with the given major version, to overwrite one of an array of
+ * another length, in C order: numpy.save's if that has the size, otherwise the same with as many blanks as
  * there is room for. NPYX_INVALID when there is too little. */
 npyx_status npyx_header_npy_append_fitted(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                           int version_major, size_t header_nbytes, npyx_buffer *out,
                                           npyx_error *error);
 
-/* Whether an array that lies in Fortran order is called so: not when that is C order, too. */
+/* Whether an array in Fortran order is called that: not when that is C order, too. */
 bool npyx_header_npy_is_fortran(int ndim, const int64_t *shape, bool fortran_order);
 
 #endif

@@ -19,7 +19,7 @@ bool npyx_header_ten_is_big_endian(const uint8_t *bytes, size_t nbytes) {
            big <= PLAUSIBLE_NBYTES;
 }
 
-/* Checks magic and count of the chunk at off, of which at least CHUNK_NBYTES are in bytes. */
+/* Checks magic and count of the chunk at off, whose first nbytes are in bytes. */
 static npyx_status check_chunk(const npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
                                bool is_big_endian, const char *what, int64_t *payload_nbytes,
                                npyx_error *error) {
@@ -45,7 +45,7 @@ static npyx_status check_chunk(const npyx_source *source, int64_t off, const uin
     return NPYX_OK;
 }
 
-/* Padding is of the payload only; that of the last chunk may be missing. */
+/* The end of a chunk with its padding, which depends on the payload only; the last chunk's may be missing. */
 static int64_t chunk_end(int64_t off, int64_t payload_nbytes) {
     int64_t end_off;
     if (!npyx_add_i64(off + CHUNK_NBYTES, payload_nbytes, &end_off))
@@ -89,7 +89,7 @@ static void parse_info(const uint8_t *info, npyx_ten_array *ten) {
     ten->info_nbytes = (size_t)(out - ten->info);
 }
 
-/* Words are 64-bit: dtype code, info, rank, dimensions; more of them are tolerated. */
+/* Words are 64-bit: dtype code, info, rank, dimensions; extra ones are tolerated. */
 static npyx_status parse_words(const uint8_t *words, int64_t nbytes, int64_t off, bool is_big_endian,
                                npyx_array *array, npyx_ten_array *ten, npyx_error *error) {
     if (nbytes < HEADER_WORDS_NBYTES)
@@ -119,14 +119,14 @@ static npyx_status parse_words(const uint8_t *words, int64_t nbytes, int64_t off
 
 npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_endian, npyx_array *array,
                                  npyx_ten_array *ten, npyx_error *error) {
-    /* usually both chunk headers are in one read: the first is 16 + 64 bytes with up to five dimensions */
+    /* usually both chunk headers are in one read: the first has 16 + 64 bytes with up to five dimensions */
     uint8_t bytes[CHUNK_NBYTES + HEADER_MAX_NBYTES];
     size_t nbytes = 0;
     NPYX_TRY(npyx_source_read(source, off, bytes, 192, &nbytes, error));
     int64_t header_nbytes = 0;
     NPYX_TRY(check_chunk(source, off, bytes, nbytes, is_big_endian, "header", &header_nbytes, error));
     if (header_nbytes >= HEADER_WORDS_NBYTES &&
-        header_nbytes % 8 != 0) /* as in the reference, whose words are of 8 bytes */
+        header_nbytes % 8 != 0) /* as in the reference, whose words have 8 bytes */
         return npyx_fail(error, NPYX_CORRUPT, off + 8,
                          "the header chunk has %" PRId64
                          " bytes, which are not whole words of 8 (byte %" PRId64 ")",

@@ -7,26 +7,26 @@
 
 #include "array/array.h"
 
-/* Where one array of a file lies. Offsets count from the start of the file. */
+/* Where one array of a file is. Offsets count from the start of the file. */
 typedef struct npyx_ten_array {
     int64_t header_off; /* of the header chunk's magic */
     int64_t data_off;
-    int64_t end_off;  /* behind the data, or the end of the file when that comes first */
-    int64_t next_off; /* of the next array's header chunk; at or beyond the end of the file behind the last */
-    char info[24];    /* NULs stripped from both ends; UTF-8, a byte that is none as U+FFFD */
+    int64_t end_off;  /* after the data, or the end of the file if that comes first */
+    int64_t next_off; /* of the next header chunk; after the last array, at or beyond the file's end */
+    char info[24];    /* without NULs at either end; UTF-8, with U+FFFD for invalid bytes */
     size_t info_nbytes;
 } npyx_ten_array;
 
-/* The codes of the dtypes that the format has. */
+/* The dtype codes of the format. */
 #define NPYX_TEN_CODES "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8"
 
-/* Whether the file whose first bytes these are was written by a big-endian host: the format says nothing, so
- * by the one byte order that makes the first count plausible. */
+/* Whether the file with these first bytes was written by a big-endian host: the format does not say, so it is
+ * the byte order that makes the first count plausible. */
 bool npyx_header_ten_is_big_endian(const uint8_t *bytes, size_t nbytes);
 
-/* Reads the two chunk headers at off, which lies inside of the source, and describes the array (initialised;
- * to be cleared on failure too). The data themselves are skipped, but their presence is checked: when only
- * they are at fault, array->is_known is true. */
+/* Reads the two chunk headers at off, which is inside the source, and describes the array (initialised; clear
+ * it on failure, too). The data themselves are skipped, but their presence is checked: when only they are at
+ * fault, array->is_known is true. */
 npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_endian, npyx_array *array,
                                  npyx_ten_array *ten, npyx_error *error);
 

@@ -29,7 +29,7 @@ static const npyx_zip_record *ahead_record(const npyx_npz_ahead *ahead, int64_t 
     return &ahead->directory->records[ahead->first + number];
 }
 
-/* In any thread. */
+/* Inflates an entry, in any thread. */
 static void npz_ahead_make(void *ctx, int64_t number) {
     npyx_npz_ahead *ahead = ctx;
     npz_slot *slot = &ahead->slots[number % ahead->nslots];
@@ -40,7 +40,7 @@ static void npz_ahead_make(void *ctx, int64_t number) {
         slot->crc32 == record->crc32;
 }
 
-/* Makes room for an entry, when it is one for here. What is read on the way is told by who takes it. */
+/* Allocates the room for an entry to be inflated here. Whoever takes it counts what is read on the way. */
 static void npz_ahead_prepare(npyx_npz_ahead *ahead, int64_t number) {
     npz_slot *slot = &ahead->slots[number % ahead->nslots];
     const npyx_zip_record *record = ahead_record(ahead, number);
@@ -59,7 +59,7 @@ static void npz_ahead_prepare(npyx_npz_ahead *ahead, int64_t number) {
     host->counters = counters;
 }
 
-/* Has the threads go on as far as there are slots. */
+/* Lets the threads continue as far as there are slots. */
 static void npz_ahead_allow(npyx_npz_ahead *ahead) {
     int64_t nentries = ahead->directory->nrecords - ahead->first, end = ahead->ntaken + ahead->nslots;
     end = end < nentries ? end : nentries;
@@ -104,7 +104,7 @@ npyx_npz_ahead *npyx_npz_ahead_start(npyx_source *source, const npyx_zip_directo
     return NULL;
 }
 
-/* The bytes of the next entry, which are the caller's; NULL when there are none. */
+/* The bytes of the next entry, owned by the caller; NULL when there are none. */
 static npyx_status npz_ahead_next(npyx_npz_ahead *ahead, uint8_t **bytes, npyx_error *error) {
     int64_t number = ahead->ntaken;
     npz_slot *slot = &ahead->slots[number % ahead->nslots];

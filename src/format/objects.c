@@ -4,8 +4,8 @@
 #include "pickle_machine.h"
 
 struct npyx_objects {
-    npyx_arena arena;   /* of the nodes, and of this */
-    npyx_buffer pickle; /* whose bytes nodes point to */
+    npyx_arena arena;   /* of nodes and items */
+    npyx_buffer pickle; /* nodes point to its bytes */
     const uint8_t *items;
     size_t items_nbytes;
     int nusers;
@@ -13,8 +13,8 @@ struct npyx_objects {
 
 /* ---- reading ---- */
 
-/* The bytes behind the header. How many there are a deflated member only claims, and a gzip file does not
- * say. */
+/* Reads the bytes after the header. A deflated member only claims how many there are, and a gzip file does
+ * not say. */
 static npyx_status objects_read_pickle(npyx_source *payload, int64_t off, npyx_buffer *pickle,
                                        npyx_error *error) {
     size_t nbytes = NPYX_PICKLE_PIECE_NBYTES;
@@ -33,10 +33,10 @@ static npyx_status objects_fail(const npyx_array *array, const char *what, npyx_
     return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_CORRUPT, array->data_off, "the pickle holds %s", what);
 }
 
-/* Puts what nested lists hold into one. */
+/* Collects the contents of nested lists in one. */
 static npyx_status objects_flatten(npyx_pickle *p, npyx_object *from, const npyx_array *array, int axis,
                                    npyx_object *list) {
-    NPYX_TRY(npyx_pickle_work(p, sizeof *from)); /* lists may hold nothing, and stand in many places */
+    NPYX_TRY(npyx_pickle_work(p, sizeof *from)); /* lists may be empty, and be in many places */
     if (axis == array->ndim)
         return npyx_pickle_add(p, list, from);
     if (from->kind != NPYX_OBJECT_LIST || from->list.count != (uint64_t)array->shape[axis])
@@ -46,7 +46,7 @@ static npyx_status objects_flatten(npyx_pickle *p, npyx_object *from, const npyx
     return NPYX_OK;
 }
 
-/* The list of the items, in C order, that a pickled array has. */
+/* The list of a pickled array's items, in C order. */
 static npyx_status objects_list(npyx_pickle *p, npyx_object *root, const npyx_array *array,
                                 npyx_object **list) {
     const npyx_object *state = root->kind == NPYX_OBJECT_INSTANCE ? root->instance->state : NULL;
@@ -85,7 +85,7 @@ static npyx_status objects_make(npyx_objects *made, npyx_source *payload, const 
                      .base_off = array->data_off,
                      .error = error};
     NPYX_TRY(npyx_pickle_read(&made->arena, &budget, bytes, p.nbytes, array->data_off, &root, NULL, error));
-    p.op_off = p.nbytes; /* what follows is no opcode's */
+    p.op_off = p.nbytes; /* what follows belongs to no opcode */
     NPYX_TRY(objects_list(&p, root, array, &list));
     const npyx_dtype *held;
     NPYX_TRY(npyx_dtype_hold(&made->arena, array->dtype, budget.allowed_nbytes, &held, error));
@@ -163,7 +163,7 @@ static void objects_keep(npyx_archive *archive, int64_t index, npyx_objects *obj
     bool has_room =
         nbytes <= NPYX_KEPT_OBJECTS_NBYTES && host->kept_objects_nbytes <= NPYX_KEPT_OBJECTS_NBYTES - nbytes;
     npyx_kept_objects *kept = has_room ? npyx_alloc(host, sizeof *kept) : NULL;
-    if (kept == NULL) /* then it is read again */
+    if (kept == NULL) /* it will be read again */
         return;
     *kept = (npyx_kept_objects){archive->kept_objects, index, objects, nbytes};
     archive->kept_objects = kept;
@@ -182,7 +182,7 @@ void npyx_archive_forget_objects(npyx_archive *archive) {
     }
 }
 
-/* The objects of an entry, with one user more. */
+/* The objects of an entry, with one more user. */
 static npyx_status objects_of_entry(npyx_archive *archive, int64_t index, const npyx_array *array,
                                     npyx_objects **objects, npyx_error *error) {
     npyx_source *payload = NULL;

@@ -39,7 +39,7 @@ npyx_status npyx_pickle_overspent(npyx_pickle *p, npyx_status status) {
         return status;
     npyx_pickle_set_error(p, NPYX_UNSUPPORTED, "it comes to more than %" PRIu64 " bytes of items in so few",
                           p->budget->allowed_nbytes);
-    npyx_error_set_kind(p->error, NPYX_KIND_LIMIT); /* as other limits of files */
+    npyx_error_set_kind(p->error, NPYX_KIND_LIMIT); /* like other limits of files */
     return NPYX_UNSUPPORTED;
 }
 
@@ -66,7 +66,7 @@ char *npyx_pickle_copy(npyx_pickle *p, const char *bytes, size_t nbytes) {
     return copy;
 }
 
-/* Room for more values, of which there are n. */
+/* Room for more values; there are n. */
 static void *pickle_grow(npyx_pickle *p, void *values, int64_t n, int64_t *capacity, size_t item_nbytes) {
     p->failed = npyx_pickle_spend(p, (uint64_t)(n < 16 ? 16 : n) * item_nbytes);
     if (p->failed != NPYX_OK)
@@ -97,7 +97,7 @@ static npyx_status pickle_number(npyx_pickle *p, size_t nbytes, uint64_t *number
     return NPYX_OK;
 }
 
-/* What stands before the next line feed. */
+/* The text before the next line feed. */
 static npyx_status pickle_line(npyx_pickle *p, const char **line, size_t *nbytes) {
     const uint8_t *begin = p->bytes + p->off;
     const uint8_t *end = memchr(begin, '\n', p->nbytes - p->off);
@@ -112,7 +112,7 @@ static npyx_status pickle_line(npyx_pickle *p, const char **line, size_t *nbytes
 /* ---- nodes ---- */
 
 npyx_status npyx_pickle_new(npyx_pickle *p, npyx_object_kind kind, npyx_object **object) {
-    if (p->nspare == 0) { /* many at a time, the more the longer the pickle is */
+    if (p->nspare == 0) { /* many at a time, more for a longer pickle */
         p->nspare_next = p->nspare_next < 8 ? 8 : p->nspare_next < 1024 ? 2 * p->nspare_next : 1024;
         p->spare = npyx_pickle_array(p, p->nspare_next, sizeof **object);
         NPYX_TRY(npyx_pickle_check(p, p->spare));
@@ -167,7 +167,7 @@ npyx_status npyx_pickle_new_text(npyx_pickle *p, const uint8_t *bytes, size_t nb
     return pickle_replace_surrogates(p, bytes, nbytes, object);
 }
 
-/* Room for n parts more. */
+/* Room for n more parts. */
 static npyx_status pickle_reserve(npyx_pickle *p, npyx_object *container, int64_t n) {
     uint64_t wanted = container->list.count + (uint64_t)n, capacity = 2 * (uint64_t)container->list.capacity;
     if (wanted <= container->list.capacity)
@@ -247,8 +247,7 @@ static int64_t pickle_fence(const npyx_pickle *p) {
     return p->nmarks == 0 ? 0 : p->marks[p->nmarks - 1];
 }
 
-/* Takes n values off, which lie at *values until the next is pushed. Those before the last mark are not to be
- * had. */
+/* Pops n values, which are at *values until the next push. Those before the last mark are out of reach. */
 static npyx_status pickle_pop(npyx_pickle *p, int64_t n, npyx_object ***values) {
     if (p->nstack - pickle_fence(p) < n)
         return npyx_pickle_fail(p, "the stack has too few values");
@@ -257,7 +256,7 @@ static npyx_status pickle_pop(npyx_pickle *p, int64_t n, npyx_object ***values) 
     return NPYX_OK;
 }
 
-/* Those behind the last mark, which goes. */
+/* Pops the values after the last mark, and the mark. */
 static npyx_status pickle_pop_mark(npyx_pickle *p, npyx_object ***values, int64_t *n) {
     if (p->nmarks == 0)
         return npyx_pickle_fail(p, "there is no MARK");
@@ -274,7 +273,7 @@ static npyx_status pickle_top(npyx_pickle *p, npyx_object **top) {
     return NPYX_OK;
 }
 
-/* A container of what lies behind the last mark. */
+/* A container of the values after the last mark. */
 static npyx_status pickle_gather(npyx_pickle *p, npyx_object_kind kind) {
     npyx_object **values, *made;
     int64_t n;
@@ -338,7 +337,7 @@ static npyx_status op_binfloat(npyx_pickle *p) {
     return pickle_push_real(p, npyx_load_f64(bytes, true));
 }
 
-/* Python's repr of a float, which is JSON's but for those that are not finite. */
+/* Python's repr of a float, which is JSON's except for those that are not finite. */
 static npyx_status op_float(npyx_pickle *p) {
     static const struct {
         const char *text;
@@ -357,7 +356,7 @@ static npyx_status op_float(npyx_pickle *p) {
     return pickle_push_real(p, npyx_number_to_f64(&number));
 }
 
-/* Decimal digits of a magnitude of nwords words of 32 bits, the lowest first, which are used up. */
+/* The decimal digits of a magnitude of nwords 32-bit words, both lowest first; the words are used up. */
 static size_t pickle_digits(uint32_t *words, size_t nwords, char *digits) {
     enum { BILLION = 1000000000 };
     size_t ndigits = 0;
@@ -376,7 +375,7 @@ static size_t pickle_digits(uint32_t *words, size_t nwords, char *digits) {
     return ndigits;
 }
 
-enum { PICKLE_MAX_WORDS = NPYX_OBJECT_MAX_NDIGITS * 4 / 32 + 1 }; /* four bits are more than a digit */
+enum { PICKLE_MAX_WORDS = NPYX_OBJECT_MAX_NDIGITS * 4 / 32 + 1 }; /* four bits hold more than a digit */
 
 static npyx_status pickle_fail_digits(const npyx_pickle *p) {
     return npyx_pickle_fail_unsupported(p, "an integer of more than %d digits", NPYX_OBJECT_MAX_NDIGITS);
@@ -438,7 +437,7 @@ static npyx_status op_long4(npyx_pickle *p) {
     return pickle_push_long(p, 4);
 }
 
-/* Decimal digits with a sign, as Python's int reads them. */
+/* Decimal digits with a sign, as read by Python's int. */
 static npyx_status pickle_push_digits(npyx_pickle *p, const char *text, size_t nbytes) {
     bool has_sign = nbytes > 0 && (*text == '-' || *text == '+'), is_negative = has_sign && *text == '-';
     const char *digits = text + has_sign;
@@ -471,7 +470,7 @@ static npyx_status pickle_push_digits(npyx_pickle *p, const char *text, size_t n
     return pickle_push(p, made);
 }
 
-/* `01` and `00` are True and False, which protocol 0 has no other way to say. */
+/* `01` and `00` are True and False, for which protocol 0 has no other spelling. */
 static npyx_status op_int(npyx_pickle *p) {
     const char *line;
     size_t nbytes;
@@ -534,7 +533,7 @@ static npyx_status op_binbytes8(npyx_pickle *p) { /* and BYTEARRAY8 */
     return pickle_push_bytes(p, 8);
 }
 
-/* Python 2's str may be a text or bytes: it is a text where it is ASCII. */
+/* Python 2's str may be text or bytes: it is text if it is ASCII. */
 static npyx_status pickle_push_str(npyx_pickle *p, const uint8_t *bytes, size_t nbytes) {
     bool is_ascii = npyx_count_high((const char *)bytes, nbytes) == 0;
     npyx_object *made;
@@ -560,7 +559,7 @@ static npyx_status op_binstring(npyx_pickle *p) {
     return pickle_push_str(p, bytes, (size_t)nbytes);
 }
 
-/* ndigits hexadecimal ones; -1 when there are not so many. */
+/* ndigits hexadecimal digits; -1 when there are fewer. */
 static int64_t pickle_hex_number(const char *text, const char *end, int ndigits) {
     int64_t number = 0;
     for (int i = 0; i < ndigits; i++) {
@@ -572,8 +571,8 @@ static int64_t pickle_hex_number(const char *text, const char *end, int ndigits)
     return number;
 }
 
-/* What stands behind a backslash of a bytes literal: the byte, and how many characters it took. -1 for an
- * escape that is none, whose backslash stays. */
+/* The byte of the escape after a backslash of a bytes literal, and how many characters it took. -1 for an
+ * unknown escape, whose backslash stays. */
 static int pickle_escape(const char *text, const char *end, size_t *nbytes) {
     static const char letters[] = "\\'\"abfnrtv", bytes[] = "\\'\"\a\b\f\n\r\t\v";
     const char *letter = *text == '\0' ? NULL : strchr(letters, *text);
@@ -592,7 +591,7 @@ static int pickle_escape(const char *text, const char *end, size_t *nbytes) {
     return n == 0 ? -1 : number & 0xff;
 }
 
-/* A str of Python 2 as its repr. */
+/* A Python 2 str as its repr. */
 static npyx_status op_string(npyx_pickle *p) {
     const char *line;
     size_t line_nbytes, n = 0, taken;
@@ -616,7 +615,7 @@ static npyx_status op_string(npyx_pickle *p) {
     return pickle_push_str(p, bytes, n);
 }
 
-/* A text in which `\u` and `\U` stand for characters, and each byte for the one of its number. */
+/* A text with escapes `\u` and `\U`, in which each other byte is the character of that number. */
 static npyx_status op_unicode(npyx_pickle *p) {
     const char *line;
     size_t line_nbytes, n = 0;
@@ -699,8 +698,8 @@ static npyx_status op_tuple3(npyx_pickle *p) {
     return pickle_push_tuple(p, 3);
 }
 
-/* The part of a node that values of a kind are added to. An instance has one for each: a subclass of list or
- * of dict, or what has an append of its own. */
+/* The part of a node to which values of a kind are added. An instance has its own: it is of a subclass of
+ * list or of dict, or of a class with an append. */
 static npyx_status pickle_container(npyx_pickle *p, npyx_object *object, npyx_object_kind kind,
                                     npyx_object **container) {
     *container = object;
@@ -719,7 +718,7 @@ static npyx_status pickle_container(npyx_pickle *p, npyx_object *object, npyx_ob
     return NPYX_OK;
 }
 
-/* Adds n values to what lies below them. */
+/* Adds n values to the node below them. */
 static npyx_status pickle_extend(npyx_pickle *p, npyx_object_kind kind, npyx_object **values, int64_t n) {
     npyx_object *top, *container;
     NPYX_TRY(pickle_top(p, &top));
@@ -774,7 +773,7 @@ static npyx_status op_mark(npyx_pickle *p) {
     return NPYX_OK;
 }
 
-/* A mark on top goes, where there is one. */
+/* Pops a mark, if one is on top. */
 static npyx_status op_pop(npyx_pickle *p) {
     npyx_object **values;
     if (p->nmarks > 0 && p->nstack == pickle_fence(p)) {
@@ -796,8 +795,8 @@ static npyx_status op_dup(npyx_pickle *p) {
     return pickle_push(p, top);
 }
 
-/* Numbers follow one another, but for those of values that a pickle was rid of; each takes a byte at least.
- */
+/* Numbers are consecutive, except for those of values that a pickle got rid of; each takes at least a
+ * byte. */
 static npyx_status pickle_put(npyx_pickle *p, uint64_t number) {
     npyx_object *top;
     NPYX_TRY(pickle_top(p, &top));
@@ -854,7 +853,7 @@ static npyx_status op_long_binput(npyx_pickle *p) {
     return pickle_put(p, number);
 }
 
-/* Its number is how many there are. */
+/* The number is the count of those before. */
 static npyx_status op_memoize(npyx_pickle *p) {
     return pickle_put(p, (uint64_t)p->nmemoized);
 }
@@ -879,7 +878,7 @@ static npyx_status op_long_binget(npyx_pickle *p) {
 
 /* ---- opcodes: what would import and call ---- */
 
-/* `module.name`, which nothing is looked up by. */
+/* `module.name`, which is never looked up. */
 static npyx_status pickle_push_global(npyx_pickle *p, const char *module, size_t module_nbytes,
                                       const char *name, size_t name_nbytes) {
     npyx_object *made;
@@ -933,7 +932,7 @@ static npyx_status op_newobj_ex(npyx_pickle *p) {
     return pickle_push_call(p, values[0], values[1], values[2]);
 }
 
-/* The class below its arguments. */
+/* The class is below its arguments. */
 static npyx_status op_obj(npyx_pickle *p) {
     npyx_object **values, *args;
     int64_t n;
@@ -969,7 +968,7 @@ static npyx_status op_proto(npyx_pickle *p) {
     return protocol <= 5 ? NPYX_OK : npyx_pickle_fail_unsupported(p, "protocol %" PRIu64, protocol);
 }
 
-/* Says how many bytes may be read at once; all are here. */
+/* A frame says how many bytes may be read at once; all are here. */
 static npyx_status op_frame(npyx_pickle *p) {
     uint64_t nbytes;
     NPYX_TRY(pickle_number(p, 8, &nbytes));
@@ -1074,13 +1073,13 @@ static npyx_status pickle_constants(npyx_pickle *p) {
                             .itemsize = 8,
                             .text_nbytes = p->budget->allowed_nbytes};
     p->objects = objects;
-    NPYX_TRY(pickle_push(p, p->none)); /* so that there is a stack, be it empty */
+    NPYX_TRY(pickle_push(p, p->none)); /* so that there is a stack, even an empty one */
     p->nstack = 0;
     return NPYX_OK;
 }
 
 static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
-    enum { OP_NBYTES = 16, CHARGED_NBYTES = 1024 }; /* work that an opcode is, of a byte at least */
+    enum { OP_NBYTES = 16, CHARGED_NBYTES = 1024 }; /* the work of an opcode, which has at least a byte */
     size_t charged_off = 0;
     NPYX_TRY(pickle_constants(p));
     while (!p->has_stopped) {
@@ -1091,7 +1090,7 @@ static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
         if (opcode->run == NULL)
             return npyx_pickle_fail(p, "0x%02X is no opcode", p->bytes[p->op_off]);
         NPYX_TRY(opcode->run(p));
-        if (p->off - charged_off >= CHARGED_NBYTES) { /* not each: there are many */
+        if (p->off - charged_off >= CHARGED_NBYTES) { /* not for each: there are many */
             NPYX_TRY(npyx_pickle_work(p, (uint64_t)(p->off - charged_off) * OP_NBYTES));
             charged_off = p->off;
         }

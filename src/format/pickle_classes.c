@@ -1,4 +1,4 @@
-/* What well-known classes and functions would have made of their arguments. */
+/* What well-known classes and functions would have made from their arguments. */
 
 #include <stdio.h>
 
@@ -6,7 +6,7 @@
 #include "pickle_machine.h"
 #include "text/pure_path.h"
 
-/* Makes a value of a call, or NPYX_DONE where the arguments are none that it is known for. */
+/* Makes the value of a call, or returns NPYX_DONE for arguments of unknown form. */
 typedef npyx_status class_call(npyx_pickle *p, const npyx_object *args, npyx_object **object);
 
 static uint32_t class_nargs(const npyx_object *args) {
@@ -15,7 +15,7 @@ static uint32_t class_nargs(const npyx_object *args) {
 
 /* ---- Python's own ---- */
 
-/* set([...]) and frozenset([...]), as protocols before 4 have them. */
+/* set([...]) and frozenset([...]), as in protocols before 4. */
 static npyx_status call_set(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
     const npyx_object *list = npyx_pickle_part(args, 0);
     bool is_known = class_nargs(args) == 0 || (class_nargs(args) == 1 && list->kind == NPYX_OBJECT_LIST);
@@ -25,7 +25,7 @@ static npyx_status call_set(npyx_pickle *p, const npyx_object *args, npyx_object
     return list == NULL ? NPYX_OK : npyx_pickle_add_all(p, *object, list->list.items, list->list.count);
 }
 
-/* OrderedDict(), to which items are added, and OrderedDict([[key, value], ...]) of Python 2. */
+/* OrderedDict(), to which items are added, and Python 2's OrderedDict([[key, value], ...]). */
 static npyx_status call_ordered_dict(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
     const npyx_object *pairs = npyx_pickle_part(args, 0);
     if (class_nargs(args) > 1 || (pairs != NULL && pairs->kind != NPYX_OBJECT_LIST))
@@ -63,8 +63,7 @@ static npyx_status call_complex(npyx_pickle *p, const npyx_object *args, npyx_ob
     return NPYX_OK;
 }
 
-/* Bytes as protocols before 3 have them: a text of as many characters. NPYX_DONE for characters above U+00FF.
- */
+/* Bytes as in protocols before 3: a text of as many characters. NPYX_DONE for characters above U+00FF. */
 static npyx_status class_encode_latin1(npyx_pickle *p, const npyx_object *text, npyx_object **object) {
     uint8_t *bytes = npyx_pickle_alloc(p, text->text.nbytes);
     size_t nbytes = 0;
@@ -99,7 +98,7 @@ static npyx_status call_bytes(npyx_pickle *p, const npyx_object *args, npyx_obje
     return call_encode(p, args, object);
 }
 
-/* getattr(module.Class, 'name') names what it would look up. */
+/* getattr(module.Class, 'name') becomes the name of what it would look up. */
 static npyx_status call_getattr(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
     const npyx_object *of = npyx_pickle_part(args, 0), *name = npyx_pickle_part(args, 1);
     if (class_nargs(args) != 2 || of->kind != NPYX_OBJECT_GLOBAL || name->kind != NPYX_OBJECT_TEXT)
@@ -113,13 +112,13 @@ static npyx_status call_getattr(npyx_pickle *p, const npyx_object *args, npyx_ob
     return npyx_pickle_new_bytes(p, NPYX_OBJECT_GLOBAL, text, nbytes, object);
 }
 
-/* The rest of a tuple behind its first part. */
+/* A tuple without its first part. */
 static npyx_status class_rest(npyx_pickle *p, const npyx_object *args, npyx_object **rest) {
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_TUPLE, rest));
     return npyx_pickle_add_all(p, *rest, args->list.items + 1, (int64_t)args->list.count - 1);
 }
 
-/* copyreg.__newobj__(class, *args). One of itself would be called as deep as it has arguments. */
+/* copyreg.__newobj__(class, *args). Of itself it would be called as deep as it has arguments. */
 static npyx_status call_newobj(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
     npyx_object *rest;
     if (class_nargs(args) == 0 || npyx_pickle_is_global(args->list.items[0], "copyreg.__newobj__") ||
@@ -129,7 +128,7 @@ static npyx_status call_newobj(npyx_pickle *p, const npyx_object *args, npyx_obj
     return npyx_pickle_call(p, args->list.items[0], rest, NULL, object);
 }
 
-/* copyreg._reconstructor(class, base, state of the base): the base's own value, where it is not object. */
+/* copyreg._reconstructor(class, base, state of the base): the base's own value, unless the base is object. */
 static npyx_status call_reconstructor(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
     npyx_object *of_base;
     if (class_nargs(args) != 3)
@@ -142,7 +141,7 @@ static npyx_status call_reconstructor(npyx_pickle *p, const npyx_object *args, n
 
 /* ---- dates ---- */
 
-/* A time zone's difference from UTC, or its name. False for what is not known. */
+/* A time zone's offset from UTC, or its name. False for an unknown one. */
 static bool class_zone(const npyx_object *zone, char *text, size_t capacity_nbytes) {
     const npyx_object *callable, *args;
     double seconds = 0;
@@ -178,7 +177,7 @@ static bool class_zone(const npyx_object *zone, char *text, size_t capacity_nbyt
     return true;
 }
 
-/* The bytes that a date or a time pickles, and the time zone behind them. False when it is not so. */
+/* The bytes that a date or a time pickles, and the time zone after them. False for any other form. */
 static bool class_date_bytes(const npyx_object *args, size_t expected_nbytes, const uint8_t **bytes,
                              char *zone, size_t zone_nbytes) {
     size_t nbytes = 0;
@@ -201,7 +200,7 @@ static bool class_write_time(const uint8_t *bytes, char *text, size_t capacity_n
     return hour < 24 && bytes[1] < 60 && bytes[2] < 60 && us < 1000000;
 }
 
-/* As their isoformat(). */
+/* Dates and times become their isoformat(). */
 static npyx_status call_datetime(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
     const uint8_t *bytes;
     char date[40], time[40], zone[80], text[sizeof date + sizeof time + sizeof zone];
@@ -242,7 +241,7 @@ static npyx_status call_timedelta(npyx_pickle *p, const npyx_object *args, npyx_
         return NPYX_DONE;
     int64_t whole = days * 86400 + seconds;
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_REAL, object));
-    /* microseconds are exact up to 285 years, and the quotient is then rounded once, as Python's is */
+    /* microseconds are exact up to 285 years, and the quotient is then rounded once, as in Python */
     bool is_exact = whole > -9000000000 && whole < 9000000000;
     (*object)->real = is_exact ? (double)(whole * 1000000 + us) / 1e6 : (double)whole + (double)us / 1e6;
     return NPYX_OK;
@@ -270,7 +269,7 @@ static npyx_status class_path(npyx_pickle *p, const npyx_object *args, bool is_w
             return NPYX_DONE;
         segments[i] = (npyx_span){(const char *)part->text.bytes, part->text.nbytes};
         nbytes += part->text.nbytes + 1;
-        if (nbytes > p->nbytes + NPYX_PURE_PATH_EXTRA) /* no path is that long: it stays what it is */
+        if (nbytes > p->nbytes + NPYX_PURE_PATH_EXTRA) /* no path is that long: it stays a call */
             return NPYX_DONE;
     }
     char *text = npyx_pickle_alloc(p, nbytes);
@@ -287,7 +286,7 @@ static npyx_status call_windows_path(npyx_pickle *p, const npyx_object *args, np
     return class_path(p, args, true, object);
 }
 
-/* An integer of up to 128 bits, unsigned. */
+/* An unsigned integer of up to 128 bits. */
 static bool class_wide_of(const npyx_object *object, npyx_wide *wide) {
     *wide = npyx_wide_of_u64(0);
     if (object->kind == NPYX_OBJECT_INTEGER && object->integer >= 0)
@@ -304,7 +303,7 @@ static bool class_wide_of(const npyx_object *object, npyx_wide *wide) {
     return true;
 }
 
-/* The value of the last of a dict's keys that is this text; NPYX_DONE: there is none. */
+/* The value of the last key of a dict that is this text; NPYX_DONE: there is none. */
 static npyx_status class_entry(npyx_pickle *p, const npyx_object *dict, const char *key,
                                const npyx_object **value) {
     if (dict->kind != NPYX_OBJECT_DICT)
@@ -319,7 +318,7 @@ static npyx_status class_entry(npyx_pickle *p, const npyx_object *dict, const ch
     return NPYX_DONE;
 }
 
-/* A UUID is made without arguments, and its state is its number. */
+/* A UUID is made without arguments, and its number is its state. */
 static npyx_status build_uuid(npyx_pickle *p, npyx_object *object, const npyx_object *state) {
     const npyx_object *integer;
     npyx_wide wide;
@@ -380,11 +379,11 @@ static const struct {
     {"uuid.UUID", build_uuid},
 };
 
-/* Names that are older than those of the tables, by their beginnings. */
+/* Names older than those in the tables, by their beginnings. */
 static const char *const class_renamed[][2] = {
     {"__builtin__.", "builtins."}, {"copy_reg.", "copyreg."}, {"numpy.core.", "numpy._core."}};
 
-/* Whether a global is the one of a table, under its present or its old name. */
+/* Whether a global is one of the tables', under its present or its old name. */
 static bool class_is(const npyx_object *global, const char *name) {
     if (npyx_pickle_is_global(global, name))
         return true;

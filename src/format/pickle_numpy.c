@@ -1,5 +1,5 @@
 /*
- * Arrays, scalars and dtypes of NumPy, of what their pickles say (numpy/_core/src/multiarray: methods.c,
+ * NumPy's arrays, scalars and dtypes, from what their pickles say (numpy/_core/src/multiarray: methods.c,
  * array_reduce_ex and array_setstate; descriptor.c, arraydescr_reduce and arraydescr_setstate):
  *
  *     _reconstruct(ndarray, (0,), b'b')   state (1, shape, dtype, is_fortran, data)
@@ -7,7 +7,7 @@
  *     _frombuffer(data, dtype, shape, order)
  *     dtype('f8', False, True)            state (3, '<', subarray, names, fields, itemsize, alignment, flags)
  *
- * data are the items' bytes, of a dtype with objects a list of the items in C order.
+ * data are the items' bytes, or for a dtype with objects a list of the items in C order.
  */
 
 #include <math.h>
@@ -24,10 +24,10 @@ enum { NUMPY_MAX_DEPTH = 16, NUMPY_MAX_FIELDS = 4096, NUMPY_FEW_FIELDS = 64 };
 static npyx_status numpy_dtype(npyx_pickle *p, const npyx_object *object, int depth,
                                const npyx_dtype **dtype);
 
-/* What a numpy.dtype has that is in no form that is known: it is not looked at again. */
+/* Stands for a numpy.dtype of unknown form, which is not examined again. */
 static const npyx_dtype numpy_unknown;
 
-/* The text that a dtype is made of: `f4`, or the name of a scalar type. */
+/* The text from which a dtype is made: `f4`, or the name of a scalar type. */
 static bool numpy_code(const npyx_object *code, const char **text, size_t *nbytes) {
     static const char *const modules[] = {"numpy.", "ml_dtypes._ml_dtypes_ext.", "ml_dtypes."};
     if (code == NULL || (code->kind != NPYX_OBJECT_TEXT && code->kind != NPYX_OBJECT_GLOBAL))
@@ -45,7 +45,7 @@ static bool numpy_code(const npyx_object *code, const char **text, size_t *nbyte
     return code->kind == NPYX_OBJECT_TEXT;
 }
 
-/* The unit of a date, of the metadata ({}, ('ns', 1, 1, 1)), in brackets. */
+/* A date's unit in brackets, from the metadata ({}, ('ns', 1, 1, 1)). */
 static void numpy_unit(const npyx_object *metadata, char *text, size_t capacity_nbytes) {
     const npyx_object *unit = npyx_pickle_part(metadata, 1);
     const uint8_t *name;
@@ -68,14 +68,14 @@ static npyx_status numpy_plain_dtype(npyx_pickle *p, const npyx_object *code, co
     npyx_error unseen;
     if (!numpy_code(code, &text, &nbytes) || nbytes > 40)
         return NPYX_DONE;
-    if (nbytes > 0 && *text == 'O') { /* of 4 bytes on other machines */
+    if (nbytes > 0 && *text == 'O') { /* 4 bytes on other machines */
         *dtype = p->objects;
         return NPYX_OK;
     }
     bool has_order = npyx_pickle_bytes_of(npyx_pickle_part(state, 1), &order, &order_nbytes) &&
                      order_nbytes == 1 && (*order == '<' || *order == '>') && code->kind == NPYX_OBJECT_TEXT;
     numpy_unit(npyx_pickle_part(state, 8), unit, sizeof unit);
-    NPYX_TRY(npyx_pickle_spend(p, sizeof **dtype + sizeof spelled)); /* what it takes of the arena, at most */
+    NPYX_TRY(npyx_pickle_spend(p, sizeof **dtype + sizeof spelled)); /* the most it takes of the arena */
     snprintf(spelled, sizeof spelled, "%.*s%.*s%s", has_order ? 1 : 0, has_order ? (const char *)order : "",
              (int)nbytes, text, unit);
     npyx_status status = npyx_dtype_from_text(p->arena, spelled, strlen(spelled), dtype, &unseen);
@@ -84,11 +84,11 @@ static npyx_status numpy_plain_dtype(npyx_pickle *p, const npyx_object *code, co
     return status == NPYX_OK && (*dtype)->type != NPYX_STRUCT && !(*dtype)->has_objects ? NPYX_OK : NPYX_DONE;
 }
 
-/* A shape as a tuple; NPYX_DONE for what is none. */
+/* A shape from a tuple; NPYX_DONE for anything else. */
 static npyx_status numpy_shape(npyx_pickle *p, const npyx_object *object, int *ndim, const int64_t **shape,
                                int64_t *nelem) {
     int64_t one;
-    bool is_integer = npyx_pickle_integer_of(object, &one); /* (3,), as subarrays of one axis may have it */
+    bool is_integer = npyx_pickle_integer_of(object, &one); /* (3,), as subarrays of one axis may spell it */
     uint32_t n = is_integer                                            ? 1
                  : object == NULL || object->kind != NPYX_OBJECT_TUPLE ? UINT32_MAX
                                                                        : object->list.count;
@@ -108,7 +108,7 @@ static npyx_status numpy_shape(npyx_pickle *p, const npyx_object *object, int *n
     return NPYX_OK;
 }
 
-/* A field of (dtype, offset [, title]); the dtype's state may say that it is a subarray of another. */
+/* A field from (dtype, offset [, title]); the dtype's state may say that it is a subarray of another. */
 static npyx_status numpy_field(npyx_pickle *p, const npyx_object *name, const npyx_object *value, int depth,
                                int64_t itemsize, npyx_field *field) {
     const npyx_object *of = npyx_pickle_part(value, 0);
@@ -129,8 +129,8 @@ static npyx_status numpy_field(npyx_pickle *p, const npyx_object *name, const np
     return is_inside ? NPYX_OK : NPYX_DONE;
 }
 
-/* Fields stand in the order of their names, with titles among them; Python 2's dicts had no order. NPYX_DONE
- * where there is none. */
+/* Fields are in the order of their names, with titles among them; Python 2's dicts had no order. NPYX_DONE
+ * when there is none. */
 static npyx_status numpy_find_field(npyx_pickle *p, const npyx_object *fields, const npyx_object *name,
                                     uint32_t *next, const npyx_object **field) {
     uint32_t npairs = fields->list.count / 2, nlooked = npairs < NUMPY_FEW_FIELDS ? npairs : 2;
@@ -150,7 +150,7 @@ static npyx_status numpy_find_field(npyx_pickle *p, const npyx_object *fields, c
     return NPYX_DONE;
 }
 
-/* Counts all fields, however deep; more than most are not counted to the end. */
+/* Counts all fields, at any depth; beyond `most` it stops early. */
 static int64_t numpy_count_fields(const npyx_dtype *dtype, int64_t most) {
     int64_t count = dtype->nfields;
     for (int i = 0; i < dtype->nfields && count <= most; i++)
@@ -158,7 +158,7 @@ static int64_t numpy_count_fields(const npyx_dtype *dtype, int64_t most) {
     return count;
 }
 
-/* A dtype may stand in many fields and be in the pickle once. So what it comes to is bounded, and charged. */
+/* A dtype may be that of many fields and be in the pickle once. So its total is bounded, and charged. */
 static npyx_status numpy_check_fields(npyx_pickle *p, const npyx_dtype *dtype) {
     int64_t count = numpy_count_fields(dtype, NUMPY_MAX_FIELDS);
     npyx_error unseen;
@@ -238,7 +238,7 @@ static npyx_status numpy_dtype(npyx_pickle *p, const npyx_object *object, int de
 
 static npyx_status numpy_store(npyx_pickle *p, const npyx_dtype *dtype, npyx_object *object, uint8_t *item);
 
-/* timedelta64 of a timedelta, which is seconds here. */
+/* A timedelta64 from a timedelta, which is in seconds here. */
 static npyx_status numpy_store_timedelta(const npyx_dtype *dtype, double seconds, npyx_value *value) {
     static const double unit_seconds[] = {
         [NPYX_UNIT_W] = 604800, [NPYX_UNIT_D] = 86400, [NPYX_UNIT_h] = 3600, [NPYX_UNIT_m] = 60,
@@ -271,7 +271,7 @@ static npyx_status numpy_store_value(npyx_pickle *p, const npyx_dtype *dtype, co
     return status == NPYX_OK ? NPYX_OK : NPYX_DONE;
 }
 
-/* Items of an array that stands for a subarray, or of a scalar. */
+/* Stores the items of an array that stands for a subarray, or for a scalar. */
 static npyx_status numpy_store_array(npyx_pickle *p, const npyx_object_array *array, const npyx_dtype *dtype,
                                      int64_t nelem, uint8_t *items) {
     int64_t found = 1;
@@ -306,8 +306,8 @@ static npyx_status numpy_store_fields(npyx_pickle *p, const npyx_dtype *dtype, c
     return i == object->list.count ? NPYX_OK : NPYX_DONE;
 }
 
-/* Makes an item of an object, which NumPy's own reading of the pickle would have stored so. NPYX_DONE for one
- * that does not fit. */
+/* Stores an object as an item, as NumPy's own reading of the pickle would have. NPYX_DONE for one that does
+ * not fit. */
 static npyx_status numpy_store(npyx_pickle *p, const npyx_dtype *dtype, npyx_object *object, uint8_t *item) {
     if (dtype->type == NPYX_HELD_OBJECT || dtype->type == NPYX_OBJECT) {
         npyx_object_store(object, item);
@@ -323,8 +323,7 @@ static npyx_status numpy_store(npyx_pickle *p, const npyx_dtype *dtype, npyx_obj
 npyx_status npyx_pickle_store_list(npyx_pickle *p, const npyx_dtype *dtype, const npyx_object *list,
                                    uint8_t **items) {
     uint32_t n = list->list.count;
-    uint64_t nbytes =
-        (uint64_t)n * (uint64_t)dtype->itemsize; /* what a dtype claims of an item is not there */
+    uint64_t nbytes = (uint64_t)n * (uint64_t)dtype->itemsize; /* claimed by the dtype, not present */
     *items = npyx_pickle_alloc(p, nbytes + 1);
     NPYX_TRY(npyx_pickle_check(p, *items));
     if (dtype->type == NPYX_HELD_OBJECT && sizeof(void *) == 8 && n > 0) {
@@ -338,7 +337,7 @@ npyx_status npyx_pickle_store_list(npyx_pickle *p, const npyx_dtype *dtype, cons
     return NPYX_OK;
 }
 
-/* The same items in C order, of those in Fortran order. */
+/* Copies items in Fortran order to C order. */
 static npyx_status numpy_to_c_order(npyx_pickle *p, const npyx_object_array *array, int64_t nelem,
                                     const uint8_t **items) {
     int64_t itemsize = array->dtype->itemsize, index[NPYX_MAX_NDIM] = {0}, strides[NPYX_MAX_NDIM];
@@ -364,7 +363,7 @@ static npyx_status numpy_to_c_order(npyx_pickle *p, const npyx_object_array *arr
     return NPYX_OK;
 }
 
-/* Takes the items of an array: bytes, or a list of objects. */
+/* Sets the items of an array: bytes, or a list of objects. */
 static npyx_status numpy_take_items(npyx_pickle *p, npyx_object_array *array, int64_t nelem, bool is_fortran,
                                     const npyx_object *data) {
     size_t data_nbytes;
@@ -392,7 +391,7 @@ static void numpy_become(npyx_object *object, const npyx_object_array *array) {
     object->array = array;
 }
 
-/* An array of its parts. */
+/* An array from its parts. */
 static npyx_status numpy_make_array(npyx_pickle *p, const npyx_object *shape, const npyx_object *dtype,
                                     bool is_fortran, const npyx_object *data, npyx_object_array **made) {
     npyx_object_array *array = *made = npyx_pickle_alloc(p, sizeof *array);
@@ -458,7 +457,7 @@ npyx_status npyx_pickle_call_scalar(npyx_pickle *p, const npyx_object *args, npy
 
 static const npyx_dtype numpy_bool = {.type = NPYX_BOOL, .multiple = 1, .itemsize = 1};
 
-/* Nested lists of an array's items from *at on, in which those that are masked are None. */
+/* Nested lists of an array's items from *at on, with None for masked ones. */
 static npyx_status numpy_list_masked(npyx_pickle *p, const npyx_object_array *array, int axis,
                                      const uint8_t *mask, int64_t *at, npyx_object **object) {
     if (axis == array->ndim && mask[*at] != 0) {
@@ -486,7 +485,7 @@ static npyx_status numpy_list_masked(npyx_pickle *p, const npyx_object_array *ar
     return NPYX_OK;
 }
 
-/* The array's state and behind it the mask's bytes, in the array's order, and the fill value. */
+/* The state is the array's, followed by the mask's bytes, in the array's order, and the fill value. */
 npyx_status npyx_pickle_build_masked(npyx_pickle *p, npyx_object *object, const npyx_object *state) {
     const npyx_object *parts[4];
     const uint8_t *mask;

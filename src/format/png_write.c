@@ -5,7 +5,7 @@
 
 enum { PNG_OUT_NBYTES = 1 << 15 };
 
-/* The filters of 9.2 but Average. */
+/* The filters of 9.2 except Average. */
 enum { PNG_NONE, PNG_SUB, PNG_UP, PNG_PAETH = 4, PNG_NFILTERS = 5 };
 
 int npyx_png_nsamples(npyx_png_type type) {
@@ -26,7 +26,7 @@ static void png_append_u32(npyx_buffer *out, uint32_t number) {
     npyx_buffer_append(out, bytes, sizeof bytes);
 }
 
-/* Returns where the chunk begins. */
+/* Returns the chunk's offset. */
 static size_t png_begin_chunk(npyx_buffer *out, const char *type) {
     const size_t off = out->nbytes;
     png_append_u32(out, 0);
@@ -65,7 +65,7 @@ static npyx_status png_append_header(const npyx_png *png, npyx_error *error) {
 
 /* ---- filters ---- */
 
-/* Of left, above and above left the one nearest to left + above - above left (9.4). */
+/* Of left, above and above left, the one nearest to left + above - above left (9.4). */
 static uint8_t png_paeth(int left, int above, int corner) {
     int to_left = above - corner, to_above = left - corner, to_corner = to_left + to_above;
     to_left = to_left < 0 ? -to_left : to_left;
@@ -76,7 +76,7 @@ static uint8_t png_paeth(int left, int above, int corner) {
                                                                  : corner);
 }
 
-/* Puts the row through a filter, its number in front; returns how large the samples are. */
+/* Puts the row through a filter, with its number in front; returns the total size of the samples. */
 static uint64_t png_filter(const npyx_png *png, int filter, uint8_t *out) {
     const size_t nleft = (size_t)npyx_png_nsamples(png->type);
     const uint8_t *row = png->row, *above = png->above;
@@ -94,8 +94,8 @@ static uint64_t png_filter(const npyx_png *png, int filter, uint8_t *out) {
     return size;
 }
 
-/* The row through the filter that makes it least, its number in front. Numbers of colours are no amounts:
- * these go as they are. */
+/* The row through the filter that makes it smallest, with its number in front. Indices into a palette are not
+ * amounts: they stay unfiltered. */
 static uint8_t *png_filter_best(npyx_png *png) {
     static const int filters[] = {PNG_NONE, PNG_SUB, PNG_UP, PNG_PAETH};
     uint64_t least = UINT64_MAX;

@@ -1,11 +1,10 @@
 /*
- * Pictures as PNG (ISO/IEC 15948): 8 bits a sample, not interlaced, by zlib alone.
+ * Pictures as PNG (ISO/IEC 15948): 8 bits per sample, not interlaced, with zlib only.
  *
- *     signature   IHDR   [PLTE]   IDAT   IEND          each chunk: length, type, data, CRC-32 of type and
- * data
+ *     signature   IHDR   [PLTE]   IDAT   IEND    each chunk: length, type, data, CRC-32 of type and data
  *
- * There is one IDAT, whose length is known in the end. A row begins with the filter it was put through, the
- * one of whose results the samples are least as signed bytes, which is what the standard advises (12.8).
+ * There is one IDAT, whose length is known at the end. A row begins with its filter, the one whose results
+ * are smallest as signed bytes, as the standard advises (12.8).
  */
 #ifndef NPYX_PNG_WRITE_H
 #define NPYX_PNG_WRITE_H
@@ -23,10 +22,10 @@ typedef enum npyx_png_type {
     NPYX_PNG_RGBA = 6
 } npyx_png_type;
 
-/* Samples of a pixel. */
+/* Samples per pixel. */
 int npyx_png_nsamples(npyx_png_type type);
 
-/* No side is longer: browsers show nothing of what is. */
+/* The longest side: browsers do not show larger pictures. */
 enum { NPYX_PNG_MAX_SIDE = 65535, NPYX_PNG_NCOLOURS = 256 };
 
 typedef struct npyx_png {
@@ -42,10 +41,10 @@ typedef struct npyx_png {
     bool is_live;
 } npyx_png;
 
-/* Begins a picture whose type, width, height and palette are set. To be cleared whatever the status. */
+/* Begins a picture whose type, width, height and palette are set. Clear it whatever the status. */
 npyx_status npyx_png_begin(npyx_png *png, npyx_buffer *out, npyx_error *error);
 
-/* Where the samples of the next row belong, and what to call when they are there: height times in all. */
+/* Where the samples of the next row go, and what to call once they are there: height times in all. */
 static inline uint8_t *npyx_png_row(npyx_png *png) {
     return png->row;
 }
@@ -54,7 +53,7 @@ npyx_status npyx_png_put_row(npyx_png *png, npyx_error *error);
 /* Ends the picture. */
 npyx_status npyx_png_end(npyx_png *png, npyx_error *error);
 
-/* Takes one of zeros, too. */
+/* Accepts a zero-initialised one. */
 void npyx_png_clear(npyx_png *png);
 
 #endif

@@ -1,7 +1,7 @@
 #include "sample_key.h"
 
-/* The first folder, or all of a name without folders, that begins and ends with two underscores: of the whole
- * name, a line's end behind them counts for nothing. */
+/* Whether the first folder, or all of a name without folders, begins and ends with two underscores; a line
+ * end after a whole name is ignored. */
 static bool is_skipped_name(const char *name, size_t nbytes) {
     const char *slash = memchr(name, '/', nbytes);
     size_t first_nbytes = slash == NULL ? nbytes : (size_t)(slash - name);
@@ -10,7 +10,7 @@ static bool is_skipped_name(const char *name, size_t nbytes) {
     return first_nbytes >= 4 && memcmp(name, "__", 2) == 0 && memcmp(name + first_nbytes - 2, "__", 2) == 0;
 }
 
-/* What is behind the last slash of the first nbytes. */
+/* The offset after the last slash of the first nbytes. */
 static size_t behind_slash(const char *name, size_t nbytes) {
     while (nbytes > 0 && name[nbytes - 1] != '/')
         nbytes--;
@@ -22,8 +22,8 @@ bool npyx_sample_key_of(const char *name, size_t nbytes, npyx_sample_key *key) {
     const char *dot = memchr(name + base, '.', nbytes - base);
     if (dot == NULL)
         return false;
-    /* The rule's folders, in which it allows dots, are on the first line, since its dot matches no line's
-     * end. A name that begins with its dot takes the folder before it for a part of the name. */
+    /* The rule's folders, which may contain dots, are on the first line, since its dot matches no line end. A
+     * name that begins with its dot takes the folder before it as a part of the name. */
     const char *line_end = memchr(name, '\n', base);
     size_t own = line_end == NULL ? base : behind_slash(name, (size_t)(line_end - name));
     if (own > 0 && name + own == dot)

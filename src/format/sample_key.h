@@ -4,7 +4,7 @@
  *     folder.x/000017.latent.npy      ^((?:.*\/|)[^.]+)[.]([^/]*)$
  *     |---- key ----| |-- ext --|
  *
- * Members next to each other that have one key are a sample.
+ * Adjacent members with the same key form a sample.
  */
 #ifndef NPYX_SAMPLE_KEY_H
 #define NPYX_SAMPLE_KEY_H
@@ -13,11 +13,11 @@
 
 typedef struct npyx_sample_key {
     size_t key_nbytes; /* from the start of the name */
-    size_t ext_off;    /* to its end; lower case is the caller's */
-    bool is_skipped;   /* WebDataset passes it over: the whole name or the first folder is `__...__` */
+    size_t ext_off;    /* to its end; the caller makes it lower case */
+    bool is_skipped;   /* WebDataset skips it: the whole name or the first folder is `__...__` */
 } npyx_sample_key;
 
-/* False for a name that has none. */
+/* False for a name without a key. */
 bool npyx_sample_key_of(const char *name, size_t nbytes, npyx_sample_key *key);
 
 #endif

@@ -8,7 +8,7 @@ void npyx_sample_walk_begin(npyx_sample_walk *walk, npyx_host *host) {
     npyx_buffer_reset(&walk->sample_key);
 }
 
-/* Adds the member's extension to those of its sample, of which each must be there once. */
+/* Adds the member's extension to those of its sample, where each may occur once. */
 static npyx_status sample_note_ext(npyx_sample_walk *walk, int64_t header_off, npyx_error *error) {
     npyx_name_set *exts = &walk->exts;
     NPYX_TRY(npyx_name_set_add(exts, walk->ext.bytes, walk->ext.nbytes, error));
@@ -19,7 +19,7 @@ static npyx_status sample_note_ext(npyx_sample_walk *walk, int64_t header_off, n
                      NPYX_SHOWN(walk->ext.bytes, walk->ext.nbytes, 100));
 }
 
-/* Whether the member goes on with the sample at hand. */
+/* Whether the member continues the current sample. */
 static bool sample_goes_on(const npyx_sample_walk *walk, const char *key, size_t nbytes) {
     return walk->nsamples > 0 && walk->sample_key.nbytes == nbytes &&
            memcmp(walk->sample_key.bytes, key, nbytes) == 0;
@@ -69,7 +69,7 @@ static npyx_status samples_add_name(npyx_samples *samples, npyx_name_set *set, c
                              error);
 }
 
-/* The number of the extension at hand among those of the shard. */
+/* The number of the current extension among those of the shard. */
 static npyx_status samples_ext(npyx_samples *samples, const npyx_buffer *ext, int64_t *number,
                                npyx_error *error) {
     npyx_name_set *exts = &samples->exts;
@@ -79,7 +79,7 @@ static npyx_status samples_ext(npyx_samples *samples, const npyx_buffer *ext, in
     NPYX_TRY(samples_add_name(samples, exts, ext, error));
     *number = exts->count - 1;
     int64_t before = npyx_name_set_before(exts, *number);
-    if (before >= 0) { /* as UTF-8 it is one that is there */
+    if (before >= 0) { /* as UTF-8 it is already there */
         npyx_name_set_cut(exts, *number);
         *number = before;
     }
@@ -113,7 +113,7 @@ static npyx_status samples_add(npyx_samples *samples, const npyx_sample_walk *wa
     return NPYX_OK;
 }
 
-/* The sample at hand may not be all there. */
+/* Drops the current sample, which may be incomplete. */
 static void samples_drop_last(npyx_samples *samples) {
     if (samples->nsamples == 0)
         return;
@@ -130,7 +130,7 @@ npyx_status npyx_samples_read(npyx_source *shard, npyx_samples *samples, npyx_er
     npyx_sample_walk_begin(&walk, shard->host);
     while (status == NPYX_OK && (status = npyx_tar_next(&tar, error)) == NPYX_OK) {
         status = npyx_sample_walk_take(&walk, &tar.member, error);
-        if (status == NPYX_CORRUPT) /* who reads samples has no member's name to say it of */
+        if (status == NPYX_CORRUPT) /* readers of samples know no member's name to blame */
             status = npyx_fail(error, status, tar.member.header_off,
                                "the sample '%.*s' has two members with the extension '%.*s'",
                                NPYX_SHOWN(walk.sample_key.bytes, walk.sample_key.nbytes, 100),

@@ -3,7 +3,7 @@
 #include "io/first_bytes.h"
 
 enum {
-    /* no name, and no header of many records, is longer in earnest */
+    /* no real name, and no real header of many records, is longer */
     MAX_EXTENDED_NBYTES = 1 << 22
 };
 
@@ -21,7 +21,7 @@ static int64_t blocks_of(int64_t nbytes) {
     return (nbytes + NPYX_TAR_BLOCK_NBYTES - 1) / NPYX_TAR_BLOCK_NBYTES * NPYX_TAR_BLOCK_NBYTES;
 }
 
-/* nbytes at off, or all up to the end. Small members lie side by side in a window; between large ones it
+/* nbytes at off, or all up to the end. Adjacent small members share a window; between large ones most of it
  * would be read for nothing. */
 static npyx_status tar_window(npyx_tar_walk *walk, int64_t off, size_t nbytes, const uint8_t **bytes,
                               size_t *some_nbytes, npyx_error *error) {
@@ -31,7 +31,7 @@ static npyx_status tar_window(npyx_tar_walk *walk, int64_t off, size_t nbytes, c
                             error);
 }
 
-/* The block at off, of which there may be less. NPYX_DONE at the end of the file. */
+/* The block at off, which may be cut short. NPYX_DONE at the end of the file. */
 static npyx_status tar_block(npyx_tar_walk *walk, int64_t off, const uint8_t **block, npyx_error *error) {
     size_t nbytes = 0;
     NPYX_TRY(tar_window(walk, off, NPYX_TAR_BLOCK_NBYTES, block, &nbytes, error));
@@ -43,7 +43,7 @@ static npyx_status tar_block(npyx_tar_walk *walk, int64_t off, const uint8_t **b
                            "the tar ends in the middle of a header, at byte %" PRId64, off);
 }
 
-/* The end is a block of zeros; behind it are more of them, or nothing. */
+/* The end is a block of zeros, followed by more of them, or nothing. */
 static npyx_status tar_check_end(npyx_tar_walk *walk, npyx_error *error) {
     size_t nbytes = 1;
     for (int64_t off = walk->off; nbytes > 0; off += (int64_t)nbytes) {
@@ -99,7 +99,7 @@ static npyx_status take_long_name(npyx_tar_sayings *own, char type, const char *
     return npyx_buffer_check(&own->texts[text], error);
 }
 
-/* Takes a header that is about the next member. */
+/* Reads a header that describes the next member. */
 static npyx_status take_extended(npyx_tar_walk *walk, const uint8_t *block, int64_t off,
                                  npyx_tar_sayings *said, npyx_error *error) {
     char type = npyx_tar_flag_of(block);
@@ -128,7 +128,7 @@ static bool is_extended(const uint8_t *block) {
 
 /* ---- a member ---- */
 
-/* Whether the size of such a member says how many bytes lie behind its header. */
+/* Whether the size of such a member is the number of bytes after its header. */
 static bool has_data(npyx_tar_type type) {
     return type == NPYX_TAR_FILE || type == NPYX_TAR_SPARSE || type == NPYX_TAR_OTHER;
 }
@@ -138,7 +138,7 @@ static npyx_status fail_header(npyx_error *error, int64_t off) {
                      "no tar header at byte %" PRId64 ", where one is expected (its checksum is wrong)", off);
 }
 
-/* An old GNU sparse member: its map may go on in blocks behind the header. */
+/* An old GNU sparse member: its map may continue in blocks after the header. */
 static npyx_status pass_map(npyx_tar_walk *walk, const uint8_t *block, int64_t *real_nbytes,
                             npyx_error *error) {
     bool goes_on = npyx_tar_map_goes_on(block, true);
@@ -170,8 +170,8 @@ static npyx_status fail_data(const npyx_tar_walk *walk, npyx_error *error) {
                            member->data_nbytes, member->data_off, source_of(walk)->nbytes);
 }
 
-/* Whether the data of the member at hand, which a window holds, are all there. The next header mostly is in
- * it, too. */
+/* Checks that the data of the current member, which fit in a window, are complete. The next header usually is
+ * in it, too. */
 static npyx_status tar_check_small(npyx_tar_walk *walk, npyx_error *error) {
     const uint8_t *bytes = NULL;
     size_t nbytes = 0;
@@ -181,13 +181,13 @@ static npyx_status tar_check_small(npyx_tar_walk *walk, npyx_error *error) {
     return (int64_t)nbytes == walk->member.data_nbytes ? NPYX_OK : fail_data(walk, error);
 }
 
-/* Whether what is compressed may be so long: a deflate stream makes at most 1032 bytes of one. Memory for
- * data is asked for before all of them were inflated. */
+/* Whether compressed data may be that long: a deflate stream makes at most 1032 bytes of one. Memory for data
+ * is requested before all of them are inflated. */
 static bool may_inflate_to(const npyx_source *source, int64_t nbytes) {
     return !source->is_open_ended || nbytes / 1032 <= source->parent->nbytes;
 }
 
-/* Says where the data lie, and where the next header is. */
+/* Sets where the data are, and where the next header is. */
 static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_sayings *said,
                               bool is_old_sparse, int64_t real_nbytes, npyx_error *error) {
     npyx_tar_member *member = &walk->member;
@@ -223,9 +223,9 @@ static npyx_status tar_read_member(npyx_tar_walk *walk, const uint8_t *block, in
 
 /* ---- the walk ---- */
 
-/* Reads headers up to a member's own. The host is polled where they are read from. */
+/* Reads headers up to a member's own. The host is polled where they are read. */
 static npyx_status tar_step(npyx_tar_walk *walk, npyx_tar_sayings *said, npyx_error *error) {
-    bool has_header = false; /* one that is about the member */
+    bool has_header = false; /* one that describes the member */
     for (;;) {
         const uint8_t *block = NULL;
         int64_t off = walk->off;
@@ -267,8 +267,8 @@ static npyx_status tar_prepare(npyx_tar_walk *walk, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Large ones are not asked for before somebody has read them: what is inflated on the way to their last byte
- * would be inflated once more. */
+/* Large ones are not checked before callers had a chance to read them: what is inflated on the way to their
+ * last byte would be inflated twice. */
 npyx_status npyx_tar_check_data(npyx_tar_walk *walk, npyx_error *error) {
     int64_t last_off = walk->member.data_off + walk->member.data_nbytes - 1;
     size_t nbytes = 0;

@@ -3,12 +3,12 @@
 #include "text/span.h"
 
 /*
- * What a header block says of its member.
+ * What a header block says about its member.
  *
- * ustar begins as the first tars did and adds its fields behind theirs; GNU's tar has other ones at the end.
+ * ustar begins like the first tars and adds its fields after theirs; GNU's tar has different ones at the end.
  */
 
-/* Where the fields of a header block lie. */
+/* Offsets and lengths of the fields of a header block. */
 enum {
     NAME_OFF = 0,
     NAME_NBYTES = 100,
@@ -47,7 +47,7 @@ static npyx_span tar_text(const uint8_t *block, size_t off, size_t nbytes) {
     return (npyx_span){(const char *)block + off, end == NULL ? nbytes : (size_t)(end - (block + off))};
 }
 
-/* Base 256: a first byte of 0x80, or 0xff for two's complement, and the number in the bytes behind it. */
+/* Base 256: a first byte of 0x80, or 0xff for two's complement, and the number in the bytes after it. */
 static bool tar_binary(const uint8_t *field, size_t nbytes, int64_t *number) {
     uint64_t bits = field[0] == 0xff ? UINT64_MAX : 0, sign = bits;
     for (size_t i = 1; i < nbytes; i++) {
@@ -59,7 +59,7 @@ static bool tar_binary(const uint8_t *field, size_t nbytes, int64_t *number) {
     return ((int64_t)bits < 0) == (sign != 0);
 }
 
-/* Of what tar_binary has no room for: only times are said so. */
+/* A number that does not fit in tar_binary's: only times are stored like this. */
 static double tar_binary_f64(const uint8_t *field, size_t nbytes) {
     double number = field[0] == 0xff ? -1 : 0;
     for (size_t i = 1; i < nbytes; i++)
@@ -67,12 +67,12 @@ static double tar_binary_f64(const uint8_t *field, size_t nbytes) {
     return number;
 }
 
-/* A number in octal, between blanks, up to a NUL; none is 0. */
+/* An octal number between blanks, up to a NUL; 0 if there is none. */
 static bool tar_number_at(const uint8_t *block, size_t off, size_t nbytes, int64_t *number) {
     *number = 0;
     if (block[off] == 0x80 || block[off] == 0xff)
         return tar_binary(block + off, nbytes, number);
-    size_t i = 0; /* mostly digits up to the NUL */
+    size_t i = 0; /* usually digits up to the NUL */
     for (; i < nbytes && block[off + i] >= '0' && block[off + i] <= '7'; i++)
         *number = *number * 8 + (block[off + i] - '0');
     if (i == nbytes || block[off + i] == '\0')
@@ -154,7 +154,7 @@ static npyx_status read_numbers(npyx_tar_member *member, const uint8_t *block, i
 }
 
 static npyx_status read_texts(npyx_tar_member *member, const uint8_t *block, npyx_error *error) {
-    /* GNU's magic is another one (`ustar  `), and it keeps times there */
+    /* GNU's magic is different (`ustar `), and it keeps times there */
     bool has_prefix = memcmp(block + MAGIC_OFF, "ustar", 6) == 0;
     npyx_span prefix = {"", 0};
     if (has_prefix)
@@ -176,7 +176,7 @@ static npyx_status read_texts(npyx_tar_member *member, const uint8_t *block, npy
     return NPYX_OK;
 }
 
-/* Puts what was said in the place of what the header says. */
+/* Replaces what the header says by what was said. */
 static npyx_status apply_sayings(npyx_tar_member *member, const npyx_tar_sayings *said, npyx_error *error) {
     for (int i = 0; i < NPYX_TAR_NNUMBERS; i++) {
         if (said->has_number[i])
@@ -198,7 +198,7 @@ static npyx_status apply_sayings(npyx_tar_member *member, const npyx_tar_sayings
     return NPYX_OK;
 }
 
-/* A folder's name has no slash at its end. The first tars had no type for folders but that slash. */
+/* A folder's name has no slash at its end. In the first tars only that slash marked a folder. */
 static void settle_folder(npyx_tar_member *member, uint8_t flag) {
     npyx_buffer *name = &member->texts[NPYX_TAR_NAME];
     if (flag == '\0' && name->nbytes > 0 && name->bytes[name->nbytes - 1] == '/')

@@ -6,7 +6,7 @@
 #include "text/span.h"
 
 /*
- * Records of a pax header: `LENGTH KEYWORD=VALUE\n`, LENGTH in decimal and of all of it.
+ * Records of a pax header: `LENGTH KEYWORD=VALUE\n`, where LENGTH is decimal and counts all of it.
  */
 
 void npyx_tar_sayings_init(npyx_tar_sayings *sayings, npyx_host *host) {
@@ -33,7 +33,7 @@ static bool is_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Without the blanks around it, which Python's int() and float() pass over. */
+/* Without the blanks around it, which Python's int() and float() ignore. */
 static npyx_span without_blanks(npyx_span value) {
     for (; value.nbytes > 0 && is_blank(value.text[0]); value.nbytes--)
         value.text++;
@@ -42,7 +42,7 @@ static npyx_span without_blanks(npyx_span value) {
     return value;
 }
 
-/* As Python's int() and float() read it, or 0 where they cannot, as in tarfile. */
+/* As Python's int() and float() read it, or 0 where they fail, as in tarfile. */
 static void say_number(npyx_tar_sayings *sayings, npyx_tar_number which, npyx_span value) {
     npyx_number number = {0};
     value = without_blanks(value);
@@ -52,7 +52,7 @@ static void say_number(npyx_tar_sayings *sayings, npyx_tar_number which, npyx_sp
         value.nbytes--;
     }
     while (value.nbytes > 1 && value.text[0] == '0' && value.text[1] >= '0' && value.text[1] <= '9') {
-        value.text++; /* JSON has no zeros in front */
+        value.text++; /* JSON has no leading zeros */
         value.nbytes--;
     }
     bool has_digits = value.nbytes > 0 && value.text[0] != '-'; /* JSON's own sign would be a second one */
@@ -65,7 +65,7 @@ static void say_number(npyx_tar_sayings *sayings, npyx_tar_number which, npyx_sp
                               : fits                         ? (int64_t)floor(real)
                                                              : (real < 0 ? INT64_MIN : INT64_MAX);
     if (which != NPYX_TAR_MTIME) {
-        if (number.form == NPYX_NUMBER_F64) /* no integer: int() fails */
+        if (number.form == NPYX_NUMBER_F64) /* not an integer: int() fails */
             sayings->numbers[which] = number.is_integer ? INT64_MAX : 0;
         return;
     }
@@ -77,7 +77,7 @@ static void say_number(npyx_tar_sayings *sayings, npyx_tar_number which, npyx_sp
 static npyx_status say_sparse(npyx_tar_sayings *sayings, npyx_span keyword, npyx_span value,
                               npyx_error *error) {
     npyx_tar_sayings number = {0};
-    if (npyx_span_is(keyword, "GNU.sparse.name")) /* which alone makes nothing sparse, as in tarfile */
+    if (npyx_span_is(keyword, "GNU.sparse.name")) /* by itself it makes nothing sparse, as in tarfile */
         return say_text(sayings, NPYX_TAR_NAME, value.text, value.nbytes, error);
     sayings->is_sparse = true;
     if (npyx_span_is(keyword, "GNU.sparse.size") || npyx_span_is(keyword, "GNU.sparse.realsize")) {
@@ -103,7 +103,7 @@ static npyx_status say(npyx_tar_sayings *sayings, npyx_span keyword, npyx_span v
         {"size", NPYX_TAR_SIZE}, {"uid", NPYX_TAR_UID}, {"gid", NPYX_TAR_GID}, {"mtime", NPYX_TAR_MTIME}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         while (texts[i].text == NPYX_TAR_NAME && npyx_span_is(keyword, "path") && npyx_span_ends(value, "/"))
-            value.nbytes--; /* as tarfile, whatever the member is */
+            value.nbytes--; /* as in tarfile, whatever the member is */
         if (npyx_span_is(keyword, texts[i].keyword))
             return say_text(sayings, texts[i].text, value.text, value.nbytes, error);
     }
@@ -115,7 +115,7 @@ static npyx_status say(npyx_tar_sayings *sayings, npyx_span keyword, npyx_span v
     return is_sparse ? say_sparse(sayings, keyword, value, error) : NPYX_OK;
 }
 
-/* One record at the start of what is left; its length, or 0 when there is none. */
+/* Reads one record at the start of left; returns its length, or 0 when there is none. */
 static size_t record_at(npyx_span left, npyx_span *keyword, npyx_span *value) {
     size_t i = 0, length = 0;
     for (; i < left.nbytes && left.text[i] >= '0' && left.text[i] <= '9' && length < left.nbytes; i++)
@@ -135,7 +135,7 @@ static size_t record_at(npyx_span left, npyx_span *keyword, npyx_span *value) {
 npyx_status npyx_tar_read_records(npyx_tar_sayings *sayings, const char *records, size_t nbytes, int64_t off,
                                   npyx_error *error) {
     npyx_span left = {records, nbytes}, keyword, value;
-    while (left.nbytes > 0 && left.text[0] != '\0') { /* some writers fill up with NULs */
+    while (left.nbytes > 0 && left.text[0] != '\0') { /* some writers pad with NULs */
         size_t length = record_at(left, &keyword, &value);
         int64_t record_off = off + (int64_t)(nbytes - left.nbytes);
         if (length == 0)

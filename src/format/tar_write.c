@@ -18,7 +18,7 @@ static bool tar_write_is_ascii(const char *text, size_t nbytes) {
     return npyx_count_high(text, nbytes) == 0;
 }
 
-/* The name as ASCII, a question mark for each other character, cut off to what a header has room for. */
+/* The name as ASCII, with a question mark for each other character, cut to the header's room. */
 static void tar_write_put_name(uint8_t *block, const char *name, size_t nbytes) {
     size_t room = NAME_NBYTES_IN_HEADER;
     for (size_t i = 0; i < nbytes && room > 0; room--) {
@@ -28,7 +28,7 @@ static void tar_write_put_name(uint8_t *block, const char *name, size_t nbytes) 
     }
 }
 
-/* An octal number of so many digits, and a NUL. */
+/* An octal number of ndigits, followed by a NUL. */
 static void tar_write_put_octal(uint8_t *field, int ndigits, uint64_t number) {
     for (int i = ndigits - 1; i >= 0; i--, number >>= 3)
         field[i] = (uint8_t)('0' + (number & 7));
@@ -55,7 +55,7 @@ static void tar_write_make_header(uint8_t block[NPYX_TAR_BLOCK_NBYTES], const ch
     block[154] = '\0';
 }
 
-/* Contents, filled up to whole blocks. */
+/* Contents, padded to whole blocks. */
 static npyx_status tar_write_append_filled(npyx_sink *sink, const void *bytes, size_t nbytes,
                                            npyx_error *error) {
     static const uint8_t zeros[NPYX_TAR_BLOCK_NBYTES];
@@ -120,7 +120,7 @@ npyx_status npyx_tar_write_end(npyx_sink *sink, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Whether one of the folders of a path, or its last part, is `..`. */
+/* Whether any part of a path is `..`. */
 static bool tar_write_has_parent(const char *path, size_t nbytes) {
     for (size_t i = 0, begin = 0; i <= nbytes; i++) {
         if (i < nbytes && path[i] != '/')

@@ -16,7 +16,7 @@ static int64_t smaller_of(int64_t a, int64_t b) {
 /* What the end records say. */
 typedef struct end {
     int64_t off;            /* of the first of them: the directory ends here */
-    int64_t tail_nbytes;    /* behind the last of them and its comment */
+    int64_t tail_nbytes;    /* after the last of them and its comment */
     uint64_t directory_off; /* from the start of the zip */
     uint64_t directory_nbytes;
 } end;
@@ -24,8 +24,8 @@ typedef struct end {
 #define fail_directory(error, off, ...)                                                                      \
     npyx_fail((error), NPYX_CORRUPT, (off), "the zip directory is damaged (" __VA_ARGS__)
 
-/* The last end record in the window, which reaches to the end of the file: one whose comment is all that
- * follows, or, with_tail, one with more behind it. */
+/* The last end record in the window, which reaches to the end of the file: one followed only by its comment,
+ * or, with_tail, by more. */
 static bool find_end_record(const npyx_window *w, bool with_tail, end *found) {
     for (size_t at = w->nbytes < NPYX_ZIP_END_NBYTES ? 0 : w->nbytes - NPYX_ZIP_END_NBYTES + 1; at-- > 0;) {
         const uint8_t *bytes = w->bytes + at;
@@ -56,8 +56,8 @@ static npyx_status read_end_record(npyx_window *w, bool with_tail, end *found, n
     return with_tail && find_end_record(w, true, found) ? NPYX_OK : NPYX_DONE;
 }
 
-/* Finds the zip64 end record that a locator leads to: where it says or, when something stands before the zip,
- * right before the locator. */
+/* Finds the zip64 end record that a locator leads to: where it says or, if something precedes the zip, right
+ * before the locator. */
 static npyx_status find_end64(npyx_window *w, int64_t locator_off, uint64_t said_off, int64_t *off,
                               const uint8_t **bytes, npyx_error *error) {
     int64_t last_off = locator_off - NPYX_ZIP_END64_NBYTES;
@@ -75,8 +75,8 @@ static npyx_status find_end64(npyx_window *w, int64_t locator_off, uint64_t said
                           "the zip64 locator at byte %" PRId64 " leads to no zip64 end record)", locator_off);
 }
 
-/* Replaces what the end record says by what zip64's says, where there is one: its locator stands right before
- * the end record or nowhere (APPNOTE 4.3.15). */
+/* Replaces the end record's values by those of zip64's, if there is one: its locator is right before the end
+ * record or nowhere (APPNOTE 4.3.15). */
 static npyx_status read_end64(npyx_window *w, end *found, npyx_error *error) {
     const uint8_t *bytes = NULL;
     int64_t locator_off = found->off - NPYX_ZIP_LOCATOR_NBYTES, off = 0;
@@ -103,7 +103,7 @@ static npyx_status read_end64(npyx_window *w, end *found, npyx_error *error) {
 
 /* ---- names ---- */
 
-/* The upper half of code page 437, in which names without the UTF-8 flag are written. */
+/* The upper half of code page 437, the encoding of names without the UTF-8 flag. */
 static const uint16_t cp437[128] = {
     0x00c7, 0x00fc, 0x00e9, 0x00e2, 0x00e4, 0x00e0, 0x00e5, 0x00e7, 0x00ea, 0x00eb, 0x00e8, 0x00ef, 0x00ee,
     0x00ec, 0x00c4, 0x00c5, 0x00c9, 0x00e6, 0x00c6, 0x00f4, 0x00f6, 0x00f2, 0x00fb, 0x00f9, 0x00ff, 0x00d6,
@@ -116,7 +116,8 @@ static const uint16_t cp437[128] = {
     0x03a6, 0x0398, 0x03a9, 0x03b4, 0x221e, 0x03c6, 0x03b5, 0x2229, 0x2261, 0x00b1, 0x2265, 0x2264, 0x2320,
     0x2321, 0x00f7, 0x2248, 0x00b0, 0x2219, 0x00b7, 0x221a, 0x207f, 0x00b2, 0x25a0, 0x00a0};
 
-/* One character of a name that begins at *name, in UTF-8; returns its bytes in out, which has room for 4. */
+/* Writes the character at *name in UTF-8 to out, which has room for 4, and moves *name past it; returns its
+ * bytes. */
 static size_t decode_character(const char **name, const char *end, bool is_utf8, char *out) {
     unsigned char c = (unsigned char)**name;
     size_t nbytes = is_utf8 ? npyx_utf8_character(*name, (size_t)(end - *name)) : 0;
@@ -129,11 +130,11 @@ static size_t decode_character(const char **name, const char *end, bool is_utf8,
     return npyx_utf8_encode(is_utf8 ? 0xfffd : c < 0x80 ? c : cp437[c - 0x80], out);
 }
 
-/* The name as UTF-8; what is shown of it ends at a NUL, as in Python's zipfile. */
+/* The name as UTF-8; it is shown up to a NUL, as in Python's zipfile. */
 static npyx_status decode_name(npyx_arena *arena, const char *name, size_t nbytes, npyx_zip_record *record,
                                npyx_error *error) {
     const char *end = name + nbytes;
-    char *out = npyx_arena_alloc(arena, nbytes * 3 + 1); /* no character of either takes more */
+    char *out = npyx_arena_alloc(arena, nbytes * 3 + 1); /* no character of either encoding takes more */
     NPYX_TRY(npyx_check_memory(out, error));
     record->filename = out;
     while (name < end)
@@ -159,8 +160,8 @@ bool npyx_zip_name_is(const npyx_zip_record *record, const char *name, size_t nb
 
 /* ---- records ---- */
 
-/* Replaces what a record leaves to its zip64 extra fields (APPNOTE 4.5.3), in the order in which it stands
- * there. False when one is too short. */
+/* Replaces the values that a record leaves to its zip64 extra fields (APPNOTE 4.5.3), in the order of that
+ * section. False when a field is too short. */
 static bool resolve_zip64(const uint8_t *extra, size_t nbytes, uint64_t *size, uint64_t *compressed_size,
                           uint64_t *header_off) {
     uint64_t *wanted[] = {size, compressed_size, header_off};
@@ -184,7 +185,7 @@ static bool resolve_zip64(const uint8_t *extra, size_t nbytes, uint64_t *size, u
     return true;
 }
 
-/* Takes the record at bytes, whose name and extra field follow it. */
+/* Adds the record at bytes, which its name and extra field follow. */
 static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *bytes, npyx_error *error) {
     size_t name_nbytes = npyx_load_u16(bytes + 28, false), extra_nbytes = npyx_load_u16(bytes + 30, false);
     const uint8_t *name = bytes + NPYX_ZIP_RECORD_NBYTES;
@@ -214,7 +215,7 @@ static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *byt
     return NPYX_OK;
 }
 
-/* Takes the record at off; *next_off is behind it. The directory ends at end_off. */
+/* Adds the record at off; *next_off is after it. The directory ends at end_off. */
 static npyx_status read_record(npyx_window *w, npyx_zip_directory *directory, int64_t off, int64_t end_off,
                                int64_t *next_off, npyx_error *error) {
     const uint8_t *bytes = NULL;
@@ -245,7 +246,7 @@ static int compare_places(const void *a, const void *b, const void *ctx) {
     return (a_off > b_off) - (a_off < b_off);
 }
 
-/* Gives each record its end_off, from the last one in the file to the first. order begins backwards: of
+/* Sets each record's end_off, from the last one in the file to the first. order starts out backwards: of
  * several at one place, which keep their order, the first of the directory comes last. */
 static npyx_status bound_unordered(npyx_zip_directory *directory, npyx_error *error) {
     npyx_host *host = directory->names.host;
@@ -265,8 +266,8 @@ static npyx_status bound_unordered(npyx_zip_directory *directory, npyx_error *er
     return status;
 }
 
-/* The data of an entry end before the next one begins, as Python's zipfile has it: of several at one place
- * the first has the room, and none is left to the others. */
+/* The data of an entry end before the next one begins, as in Python's zipfile: of several at one place the
+ * first has the room, and the others none. */
 static npyx_status bound_entries(npyx_zip_directory *directory, npyx_error *error) {
     npyx_zip_record *records = directory->records;
     int64_t n = directory->nrecords;
@@ -281,8 +282,8 @@ static npyx_status bound_entries(npyx_zip_directory *directory, npyx_error *erro
 
 /* ---- the whole ---- */
 
-/* Whether the offsets of a zip that stands behind something else agree with where it begins: they count from
- * the start of the file, or from that of the zip, which then begins with an entry. */
+/* Whether the offsets of a zip that follows something else agree with where it begins: they count from the
+ * start of the file, or from that of the zip, which then begins with an entry. */
 static bool prefix_agrees(const npyx_zip_directory *directory) {
     int64_t first_off = directory->start_off;
     for (int64_t i = 0; i < directory->nrecords; i++)
@@ -290,7 +291,7 @@ static bool prefix_agrees(const npyx_zip_directory *directory) {
     return directory->prefix_nbytes == 0 || directory->prefix_nbytes == first_off;
 }
 
-/* Says where the directory lies, by the end records. */
+/* Sets where the directory is, by the end records. */
 static npyx_status place_directory(const end *found, bool is_prefixed, npyx_zip_directory *directory,
                                    npyx_error *error) {
     if (found->directory_nbytes > (uint64_t)found->off ||

@@ -1,9 +1,10 @@
+/* Which zips may be replaced: those that a writer of arrays may have made. */
 #include "io/sink.h"
 #include "zip_directory.h"
 #include "zip_write.h"
 
-/* What npyext writes has a .npy in it. torch.save's files and models in its form have a pickle of this name,
- * and may have .npy entries beside it. */
+/* What this codec writes has a .npy in it. torch.save's files, and models in their form, have a pickle of
+ * this name, and may have .npy entries beside it. */
 static npyx_status check_records(const npyx_zip_directory *directory, npyx_error *error) {
     bool has_npy = directory->nrecords == 0;
     for (int64_t i = 0; i < directory->nrecords; i++) {

@@ -8,8 +8,8 @@
 #include "zip_directory.h"
 
 enum {
-    DATE = 1 << 21 | 1 << 16,      /* 1980-01-01 00:00, the first that MS-DOS has */
-    ATTRIBUTES = 0600 << 16,       /* what Python's zipfile gives its entries: Unix permissions */
+    DATE = 1 << 21 | 1 << 16,      /* 1980-01-01 00:00, the earliest in MS-DOS */
+    ATTRIBUTES = 0600 << 16,       /* as Python's zipfile sets them: Unix permissions */
     VERSION_MADE_BY = 3 << 8 | 20, /* Unix, and version 2.0 of the format */
     VERSION_ZIP64 = 45
 };
@@ -21,7 +21,7 @@ static voidpf stream_open(voidpf opaque, const void *name, int mode) {
     return opaque;
 }
 
-/* The answer to both whether closing failed and whether anything did before. */
+/* Tells minizip that closing succeeded, and that nothing failed before. */
 static int stream_is_well(voidpf opaque, voidpf file) {
     (void)opaque, (void)file;
     return 0;
@@ -55,7 +55,7 @@ static uLong stream_read(voidpf opaque, voidpf file, void *bytes, uLong nbytes) 
     int64_t left_nbytes = writer->sink->nbytes - writer->off;
     if (left_nbytes <= 0 || !is_going_well(writer))
         return 0;
-    if (bytes == NULL) { /* minizip reads to what malloc gave it, looking or not */
+    if (bytes == NULL) { /* minizip reads into malloc's result without checking it */
         npyx_error_set(&writer->error, NPYX_NOMEM, -1, "out of memory");
         return 0;
     }
@@ -75,7 +75,7 @@ static uLong stream_write(voidpf opaque, voidpf file, const void *bytes, uLong n
         writer->off += (int64_t)nbytes;
         return nbytes;
     }
-    int64_t over_nbytes = writer->sink->nbytes - writer->off; /* of headers that are filled in */
+    int64_t over_nbytes = writer->sink->nbytes - writer->off; /* of headers that are filled in later */
     size_t rewritten_nbytes = over_nbytes <= 0                  ? 0
                               : (uint64_t)over_nbytes >= nbytes ? nbytes
                                                                 : (size_t)over_nbytes;
@@ -91,7 +91,7 @@ static uLong stream_write(voidpf opaque, voidpf file, const void *bytes, uLong n
 
 /* ---- the zip ---- */
 
-/* What minizip's code, or what happened to the sink before it, comes to. */
+/* The status of minizip's code, or of what happened to the sink before it. */
 static npyx_status zip_check(npyx_zip_write *writer, int code, const char *what, npyx_error *error) {
     if (writer->error.status == NPYX_OK && code != ZIP_OK) {
         if (code == Z_MEM_ERROR || code == ZIP_INTERNALERROR)
@@ -103,7 +103,7 @@ static npyx_status zip_check(npyx_zip_write *writer, int code, const char *what,
     return npyx_fail_again(error, &writer->error);
 }
 
-/* Opens the sink's zip, or makes one. */
+/* Opens the sink's zip, or creates one. */
 static npyx_status open_zip(npyx_zip_write *writer, npyx_error *error) {
     zlib_filefunc64_def functions = {.zopen64_file = stream_open,
                                      .zread_file = stream_read,
@@ -144,7 +144,7 @@ npyx_status npyx_zip_write_begin(npyx_zip_write *writer, const char *filename, i
     NPYX_TRY(writer->zip == NULL ? open_zip(writer, error) : NPYX_OK);
     writer->entry_off = writer->sink->nbytes;
     zip_fileinfo info = {.dosDate = DATE, .external_fa = ATTRIBUTES};
-    /* deflate makes what it cannot make smaller a little larger */
+    /* deflate makes what it cannot compress a little larger */
     bool is_zip64 = nbytes >= 0xffffffff - (0xffffffff >> 4);
     bool is_stored = level == NPYX_ZIP_STORE;
     int code = zipOpenNewFileInZip4_64(
@@ -180,7 +180,7 @@ static bool has_signature(const npyx_buffer *directory, size_t off, size_t nbyte
            at[2] == c && at[3] == d;
 }
 
-/* Where the records end of which there are at most nrecords; those that there are may be fewer. */
+/* The end of at most nrecords records from off on; *npassed: how many there are. */
 static size_t pass_records(const npyx_buffer *directory, size_t off, int64_t nrecords, int64_t *npassed) {
     for (*npassed = 0; *npassed < nrecords && has_signature(directory, off, NPYX_ZIP_RECORD_NBYTES, 1, 2);
          ++*npassed) {
@@ -196,7 +196,7 @@ static void store_u32_at_most(char *bytes, uint64_t number) {
 }
 
 /* Puts zip64's end record and its locator before the end record (APPNOTE 4.3.14 and 4.3.15), whose fields are
- * too narrow for as many entries. */
+ * too narrow for that many entries. */
 static bool add_end64(npyx_buffer *directory, size_t records_nbytes, int64_t nentries,
                       int64_t directory_off) {
     char tail[NPYX_ZIP_END64_NBYTES + NPYX_ZIP_LOCATOR_NBYTES] = {0}, *locator = tail + NPYX_ZIP_END64_NBYTES;
@@ -220,8 +220,8 @@ static bool add_end64(npyx_buffer *directory, size_t records_nbytes, int64_t nen
     return true;
 }
 
-/* Debian's minizip writes no zip64 end record for more entries than 16 bits count, but only for a directory
- * beyond 4 GiB. */
+/* Debian's minizip writes a zip64 end record only for a directory beyond 4 GiB, not for more entries than 16
+ * bits can count. */
 static npyx_status complete_directory(npyx_zip_write *writer, int64_t directory_off, npyx_error *error) {
     size_t nbytes = (size_t)(writer->sink->nbytes - directory_off);
     npyx_buffer directory = {.host = writer->sink->host};
@@ -247,7 +247,7 @@ static npyx_status complete_directory(npyx_zip_write *writer, int64_t directory_
 }
 
 npyx_status npyx_zip_write_finish(npyx_zip_write *writer, npyx_error *error) {
-    bool is_empty = writer->zip == NULL; /* if it is not whole already */
+    bool is_empty = writer->zip == NULL; /* unless it is complete already */
     if (is_empty && writer->sink->nbytes > 0)
         return NPYX_OK;
     NPYX_TRY(is_empty ? open_zip(writer, error) : NPYX_OK);
@@ -294,8 +294,8 @@ bool npyx_zip_keep_entries(npyx_buffer *directory, int64_t nentries, int64_t dir
     return true;
 }
 
-/* minizip cannot take an entry back: it writes its directory aside, and all but that entry is put behind the
- * others. */
+/* minizip cannot take an entry back: its directory is written aside, and all of that but the entry is put
+ * after the others. */
 npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, npyx_error *error) {
     npyx_buffer directory = {.host = writer->sink->host};
     if (writer->zip == NULL) {
@@ -309,7 +309,7 @@ npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, n
     writer->taken = NULL;
     npyx_status status = npyx_buffer_check(&directory, error);
     if (status == NPYX_OK && !npyx_zip_keep_entries(&directory, nentries, writer->entry_off))
-        status = npyx_fail_nomem(error); /* it had not even that for its directory */
+        status = npyx_fail_nomem(error); /* there was not even memory for its directory */
     if (status == NPYX_OK)
         status = npyx_sink_cut(writer->sink, writer->entry_off, error);
     if (status == NPYX_OK)

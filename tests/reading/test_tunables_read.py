@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import shell
-from arrays import npy_bytes, npz_bytes, seeded_generator
+from arrays import npy_bytes, npz_bytes, seeded_generator, write_sparse_npy
 from expected import counters, since
 from tars import gzipped, tar_of
 
@@ -196,3 +196,19 @@ def test_a_long_member_of_a_blob_is_copied_whole(db, variant):
     array = seeded_generator().integers(0, 1000, 200_000)
     contents = npz_bytes({"a": np.arange(3), "b": array}, variant)
     assert db.execute("SELECT array FROM npy_file(?, 'b')", (contents,)).fetchall() == [(npy_bytes(array),)]
+
+
+def resident_nbytes():
+    """Of files that are mapped."""
+    with open("/proc/self/status") as status:
+        return [int(line.split()[1]) << 10 for line in status if line.startswith("RssFile:")][0]
+
+
+def test_a_scan_of_a_mapped_file_leaves_little_of_it_in_the_process(folder, monkeypatch):
+    monkeypatch.setenv("NPYEXT_MMAP", "1")
+    write_sparse_npy("a.npy", (4 << 20,))
+    db = shell.connect()
+    before = resident_nbytes()
+    assert db.execute("SELECT count, sum FROM npy_stats('a.npy')").fetchall() == [(4 << 20, 0.0)]
+    assert resident_nbytes() - before < 20 << 20
+    db.close()
