@@ -10,6 +10,7 @@ LARGE = {
     "numpy/test_sketch.py": "test_merged_ones_are_within_the_bound test_one_array_is_off_by_a_run_at_most test_threads_do_not_matter",
     "numpy/test_stats.py": "test_large_arrays_with_another_thread",
     "numpy/test_stats_by.py": "test_every_number_of_threads_gives_the_same_bits test_more_labels_than_results_are_kept_of_at_a_time",
+    "numpy/test_tunables.py": "test_the_middle_of_a_large_sorted_array",
     "numpy/test_unique.py": "test_large_arrays",
     "queries/test_planned.py": "test_a_filter_over_megabytes_changes_no_answer test_a_million_lookups_open_one_file",
     "queries/test_tables.py": "test_seeks_give_what_full_scans_give",
