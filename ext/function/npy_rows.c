@@ -55,7 +55,9 @@ static npyx_status rows_read_block(rows_cursor *rows, npyx_error *error) {
     npyx_reader *reader = &rows->reader;
     npyext_item_cursor *items = &rows->items;
     const uint8_t *converted;
+    /* what is converted may have items that cannot be, and that nobody asks for */
     bool is_held = items->nlookups >= NPYX_HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
+                   items->base.selection.astype == NULL &&
                    reader->nrows <= NPYX_HELD_NBYTES / reader->row_nbytes;
     npyext_items_get_underway(items);
     if (is_held)

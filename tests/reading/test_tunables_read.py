@@ -154,6 +154,20 @@ def test_small_arrays_are_looked_up_in_memory(db, folder, n, container):
         assert [value for (value,) in got] == wanted, sql
 
 
+@pytest.mark.parametrize("places", [("npy_rows", "row"), ("npy_elements", "idx")])
+def test_look_ups_convert_no_item_that_is_not_asked_for(db, folder, places):
+    """However many there are: with astype an array is not held as a whole."""
+    array = np.arange(8.0)
+    array[1] = np.inf
+    np.save("a.npy", array)
+    rows = [0, 2, 3, 4, 5, 6, 7, 7, 3, 0]
+    function, place = places
+    got = db.execute(
+        f"SELECT r.value FROM json_each(?) w CROSS JOIN {function}('a.npy') r WHERE r.astype = 'i8' AND r.{place} = w.value", [json.dumps(rows)]
+    ).fetchall()
+    assert got == [(row,) for row in rows]
+
+
 @pytest.mark.parametrize("container", ["npy", "stored"])
 def test_large_arrays_are_not_read_as_a_whole_for_some_look_ups(db, folder, container):
     rng = seeded_generator()
