@@ -55,7 +55,7 @@ static npyx_status rows_read_block(rows_cursor *rows, npyx_error *error) {
     npyx_reader *reader = &rows->reader;
     npyext_item_cursor *items = &rows->items;
     const uint8_t *converted;
-    /* what is converted may have items that cannot be, and that nobody asks for */
+    /* Converting all of an array could fail for an item that was not asked for. */
     bool is_held = items->nlookups >= NPYX_HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
                    items->base.selection.astype == NULL &&
                    reader->nrows <= NPYX_HELD_NBYTES / reader->row_nbytes;

@@ -90,9 +90,6 @@ static void cursor_narrow(const table_cursor *cursor, npyx_view *view, table_str
     uint64_t used = cursor->plan.used;
     if (!npyext_layout_has_columns_of_items(&cursor->layout) || used == 0)
         return;
-    /* where one column is all of a row nothing of it is left out */
-    if (cursor->layout.ncolumns != view->shape[1] || cursor->layout.columns[0].ndim > 0)
-        return;
     /* the first and the last column in use; the last bit stands for all columns from 63 on */
     int64_t low = __builtin_ctzll(used), high = 63 - __builtin_clzll(used);
     if (high == 63)
