@@ -227,6 +227,12 @@ static bool is_large(const run_state *state) {
     return is_large;
 }
 
+/* After something that was interrupted when its second was over: it had much to do. */
+static void check_time(const run_state *state, const char *sql) {
+    if (fuzz_was_stopped() && !is_large(state))
+        fuzz_fail(sql, __LINE__, "a statement over small files takes no more than a second", NULL);
+}
+
 /* Whether the statement came to its end (or to as many rows as are looked at). */
 static bool run(const run_state *state, const char *sql, bool is_sound, npyx_buffer *rows) {
     sqlite3_stmt *statement = NULL;
@@ -244,8 +250,8 @@ static bool run(const run_state *state, const char *sql, bool is_sound, npyx_buf
     check_code(state->db, code);
     sqlite3_finalize(statement);
     bool was_stopped = fuzz_was_stopped();
-    if (was_stopped && rows->nbytes < MAX_ROWS_NBYTES && !is_large(state))
-        fuzz_fail(sql, __LINE__, "a statement over small files takes no more than a second", NULL);
+    if (rows->nbytes < MAX_ROWS_NBYTES)
+        check_time(state, sql);
     return !was_stopped && (code == SQLITE_DONE || code == SQLITE_ROW);
 }
 
@@ -258,6 +264,7 @@ static void set_up(const run_state *state, const char *setup) {
     fuzz_begin_clock(interrupt, state->db);
     if (sql != NULL)
         sqlite3_exec(state->db, sql, NULL, NULL, NULL);
+    check_time(state, setup);
     sqlite3_free(sql);
     for (int i = 0; i < NARGUMENTS; i++)
         sqlite3_free(texts[i]);
@@ -537,7 +544,9 @@ static void change_prefix(prefix *of, const fuzz_input *content, unsigned seed) 
     else if (choice <= 1 + NARGUMENTS)
         of->texts_nbytes[choice - 2] =
             LLVMFuzzerMutate(of->texts[choice - 2], of->texts_nbytes[choice - 2], 255);
-    else if (rest % 4 > 0 || content->nbytes == 0 || content->nbytes > MAX_OTHER_NBYTES)
+    else if (rest % 4 == 0)
+        of->other_nbytes = fuzz_make_alike(content->bytes, content->nbytes, of->other, MAX_OTHER_NBYTES);
+    else if (rest % 4 > 1 || content->nbytes == 0 || content->nbytes > MAX_OTHER_NBYTES)
         of->other_nbytes = fuzz_mutate_file(of->other, of->other_nbytes, MAX_OTHER_NBYTES);
     else
         memcpy(of->other, content->bytes, of->other_nbytes = content->nbytes);

@@ -172,16 +172,31 @@ static void compose_shape(composer *c, int64_t nelem) {
 /* numpy.dtype(code, False, True), without a state. */
 static void compose_dtype_call(composer *c, const char *code) {
     compose_global(c, "numpy", "dtype");
-    compose_text(c, code);
+    if (fuzz_below(10) == 0)
+        compose_global(c, fuzz_below(2) == 0 ? "numpy" : "ml_dtypes",
+                       fuzz_below(2) == 0 ? "float32" : "bfloat16");
+    else
+        compose_text(c, code);
     opcodes(c, "\x89\x88\x87R");
     memoize(c);
 }
 
+/* ({}, ('s', 25, 1, 1)), the unit of a date. */
+static void compose_unit(composer *c) {
+    static const char *const units[] = {"D", "h", "s", "us", "as", "generic", "Y"};
+    opcodes(c, "}(");
+    compose_text(c, units[fuzz_below(sizeof units / sizeof units[0])]);
+    compose_integer(c, fuzz_below(3) == 0 ? any_size() : 1);
+    opcodes(c, "K\x01K\x01t\x86");
+}
+
 static void compose_plain_dtype(composer *c) {
-    static const char *const codes[] = {"f8", "i4",          "O8",          "S0",        "V0", "U1",
-                                        "S3", "V8",          "b1",          "M8",        "m8", "c16",
-                                        "f2", "V2147483647", "S2147483647", "U536870911"};
+    static const char *const codes[] = {"f8",  "i4", "O8",          "S0",          "V0",        "U1",
+                                        "S3",  "V8", "b1",          "M8",          "m8",        "m8",
+                                        "c16", "f2", "V2147483647", "S2147483647", "U536870911"};
     compose_dtype_call(c, codes[fuzz_below(sizeof codes / sizeof codes[0])]);
+    if (fuzz_below(4) == 0)
+        return;
     opcodes(c, "(K\x03U\x01");
     opcode(c, "<>|="[fuzz_below(4)]);
     opcodes(c, "NNN");
@@ -189,6 +204,8 @@ static void compose_plain_dtype(composer *c) {
     compose_integer(c, -1);
     opcode(c, 'K');
     fuzz_append_number(c->out, fuzz_below(64), 1);
+    if (fuzz_below(3) == 0)
+        compose_unit(c);
     opcodes(c, "tb");
 }
 
@@ -235,13 +252,27 @@ static void compose_dtype(composer *c) {
     c->depth--;
 }
 
+/* A list of tuples, the items of a dtype with fields. */
+static void compose_rows(composer *c) {
+    uint32_t nrows = fuzz_below(4), nfields = fuzz_below(5);
+    opcodes(c, "](");
+    for (uint32_t row = 0; row < nrows; row++) {
+        opcode(c, '(');
+        compose_values(c, nfields);
+        opcode(c, 't');
+    }
+    opcode(c, 'e');
+}
+
 /* Items as bytes, few of them, or as a list. */
 static void compose_items(composer *c) {
-    switch (fuzz_below(5)) {
+    switch (fuzz_below(7)) {
     case 0: compose_shared(c); break;
     case 1: compose_container(c); break;
     case 2: compose_zeros(c, 0); break;
     case 3: compose_zeros(c, 8); break;
+    case 4:
+    case 5: compose_rows(c); break;
     default:
         opcodes(c, "](");
         compose_values(c, fuzz_below(4));
@@ -288,6 +319,25 @@ static void compose_array_call(composer *c) {
 
 /* ---- classes ---- */
 
+static void compose_delta(composer *c) {
+    compose_global(c, "datetime", "timedelta");
+    opcode(c, '(');
+    for (int i = 0; i < 3; i++)
+        compose_integer(c, fuzz_below(4) == 0 ? any_size() : fuzz_below(100));
+    opcodes(c, "tR");
+    memoize(c);
+}
+
+/* uuid.UUID, which has a number of 128 bits for its state. */
+static void compose_uuid(composer *c) {
+    compose_global(c, "uuid", "UUID");
+    opcodes(c, ")\x81}");
+    compose_text(c, "int");
+    compose_digits(c, 9 + fuzz_below(9));
+    opcodes(c, "sb");
+    memoize(c);
+}
+
 /* Calls, with arguments that need not be theirs, of which some get a state. */
 static void compose_call(composer *c) {
     static const char *const names[][2] = {{"builtins", "set"},
@@ -305,6 +355,9 @@ static void compose_call(composer *c) {
                                            {"datetime", "timedelta"},
                                            {"decimal", "Decimal"},
                                            {"pathlib", "PurePosixPath"},
+                                           {"pathlib", "PureWindowsPath"},
+                                           {"datetime", "timezone"},
+                                           {"pytz", "_p"},
                                            {"uuid", "UUID"},
                                            {"numpy.dtypes", "StringDType"},
                                            {"numpy", "dtype"},
@@ -318,9 +371,7 @@ static void compose_call(composer *c) {
     compose_values(c, fuzz_below(5));
     opcode(c, 't');
     if (fuzz_below(6) == 0) {
-        opcodes(c, "}(");
-        compose_values(c, 2 * fuzz_below(3));
-        opcode(c, 'u');
+        compose_container(c);
         opcode(c, 0x92);
     } else {
         opcode(c, fuzz_below(2) == 0 ? 'R' : 0x81);
@@ -344,7 +395,7 @@ static void compose_value(composer *c) {
         else
             compose_plain(c);
     } else {
-        switch (fuzz_below(12)) {
+        switch (fuzz_below(14)) {
         case 0:
         case 1: compose_container(c); break;
         case 2: compose_shared(c); break;
@@ -355,6 +406,8 @@ static void compose_value(composer *c) {
         case 7: compose_call(c); break;
         case 8: compose_dtype(c); break;
         case 9: compose_doubling(c); break;
+        case 10: compose_delta(c); break;
+        case 11: compose_uuid(c); break;
         default: compose_plain(c);
         }
     }
