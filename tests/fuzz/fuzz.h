@@ -72,6 +72,7 @@ size_t fuzz_prefix_nbytes(const uint8_t *data, size_t size);
 size_t fuzz_mutate_prefix(uint8_t *data, size_t size, size_t capacity, unsigned seed);
 /* Changes a file, or makes one like it. */
 size_t fuzz_mutate_file(uint8_t *data, size_t size, size_t capacity);
+/* Makes another array as long as that of a .npy. */
 size_t fuzz_make_alike(const uint8_t *data, size_t size, uint8_t *out, size_t capacity);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 

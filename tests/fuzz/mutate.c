@@ -98,37 +98,39 @@ static size_t mutate_npy(uint8_t *data, size_t size, size_t capacity) {
     return out.nbytes;
 }
 
-/* Another array as long as this one: of its shape, or of that of its first axes. */
-size_t fuzz_make_alike(const uint8_t *data, size_t size, uint8_t *out, size_t capacity) {
+/* A header of any dtype, of the array's shape or of its first axes. */
+static void append_header_like(const npyx_array *array, fuzz_bytes *out) {
     static const char *const descrs[] = {"<i8",    "|i1", ">u2", "<f8", "<f4", "|b1", "<M8[D]",
                                          "<m8[s]", "|S2", "|S0", "<U1", "<U0", "<c8", "|V3"};
+    char text[2000];
+    int ndim = fuzz_below(2) == 0 ? array->ndim : (int)fuzz_below((uint32_t)array->ndim + 1);
+    int n =
+        snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': %s, 'shape': (",
+                 descrs[fuzz_below(sizeof descrs / sizeof descrs[0])], fuzz_below(3) == 0 ? "True" : "False");
+    for (int axis = 0; axis < ndim; axis++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%" PRId64 ",", array->shape[axis]);
+    n += snprintf(text + n, sizeof text - (size_t)n, ")}\n");
+    fuzz_append(out, "\x93NUMPY\1\0", 8);
+    fuzz_append_number(out, (uint64_t)n, 2);
+    fuzz_append(out, text, (size_t)n);
+}
+
+size_t fuzz_make_alike(const uint8_t *data, size_t size, uint8_t *out, size_t capacity) {
     fuzz_host fuzz;
     npyx_array array;
     size_t header_nbytes = 0;
-    fuzz_bytes made = {out, 0, capacity};
+    fuzz_bytes made = {out, 0, capacity}, header = fuzz_new_bytes(2100);
     fuzz_host_init(&fuzz);
     npyx_array_init(&array, &fuzz.host);
     char *copy = fuzz_copy(data, size);
     if (npyx_header_npy_measure((uint8_t *)copy, size, &header_nbytes, NULL) == NPYX_OK &&
         header_nbytes <= size &&
         npyx_header_npy_parse((uint8_t *)copy, header_nbytes, &array, NULL) == NPYX_OK) {
-        char text[1000];
-        int ndim = (int)fuzz_below((uint32_t)array.ndim + 1), n = 0;
-        ndim = fuzz_below(2) == 0 ? array.ndim : ndim;
-        n += snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': %s, 'shape': (",
-                      descrs[fuzz_below(sizeof descrs / sizeof descrs[0])],
-                      fuzz_below(3) == 0 ? "True" : "False");
-        for (int axis = 0; axis < ndim && n < 900; axis++)
-            n += snprintf(text + n, sizeof text - (size_t)n, "%" PRId64 ",", array.shape[axis]);
-        n += snprintf(text + n, sizeof text - (size_t)n, ")}\n");
-        fuzz_bytes header = fuzz_new_bytes(1100);
-        fuzz_append(&header, "\x93NUMPY\1\0", 8);
-        fuzz_append_number(&header, (uint64_t)n, 2);
-        fuzz_append(&header, text, (size_t)n);
+        append_header_like(&array, &header);
         append_items(header.at, header.nbytes, &made);
-        free(header.at);
     }
     npyx_array_clear(&array);
+    free(header.at);
     free(copy);
     return made.nbytes;
 }
