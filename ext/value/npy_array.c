@@ -235,6 +235,7 @@ static npyx_status encode_texts(array_state *state, const char *texts, npyx_erro
     NPYX_TRY(npyext_items_reserve(&builder->out, builder->dtype, state->group.nrows, &item, error));
     for (int64_t i = 0; i < state->group.nrows; i++) {
         uint32_t nbytes;
+        NPYX_TRY(npyx_poll(builder->out.host, error)); /* xFinal comes after an interrupt, too */
         memcpy(&nbytes, texts, sizeof nbytes);
         npyx_value value = {.kind = NPYX_VALUE_TEXT, .bytes = texts + sizeof nbytes, .nbytes = nbytes};
         npyx_status status = npyx_encode_value(builder->out.host, builder->dtype, &value, item, error);

@@ -1,6 +1,7 @@
 /*
  * What the fuzz targets share. Each target is one function that takes any bytes and checks what must hold of
- * them; libFuzzer calls it for ever (`make fuzz`), replay.c for the files it is given (`make check`).
+ * them; libFuzzer calls it for ever (`make fuzz`), replay.c for the files it is given (`make check`). An
+ * input that takes more than a second of the processor or 256 MiB of memory fails.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -12,7 +13,16 @@
 
 #include "npyx.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+void fuzz_target(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); /* the target, within its limits */
+
+enum { FUZZ_MEMORY_NBYTES = 256 << 20 };
+
+/* Begins the second of an input anew, for a target that has several things to do. After it, stop is called,
+ * by a signal, and what runs must end within a fifth of a second; NULL: it fails at once. */
+void fuzz_begin_clock(void (*stop)(void *ctx), void *ctx);
+/* Whether stop was called since. */
+bool fuzz_was_stopped(void);
 
 /* Ends the process, saying what does not hold. */
 #define fuzz_require(condition) ((condition) ? (void)0 : fuzz_fail(__FILE__, __LINE__, #condition, NULL))
@@ -60,6 +70,10 @@ void fuzz_read_archive(fuzz_host *fuzz, const uint8_t *data, size_t size);
 size_t fuzz_prefix_nbytes(const uint8_t *data, size_t size);
 /* Changes those, in data of size bytes with room for capacity; returns the new size. */
 size_t fuzz_mutate_prefix(uint8_t *data, size_t size, size_t capacity, unsigned seed);
+/* Changes a file, or makes one like it. */
+size_t fuzz_mutate_file(uint8_t *data, size_t size, size_t capacity);
+/* Makes another array as long as that of a .npy. */
+size_t fuzz_make_alike(const uint8_t *data, size_t size, uint8_t *out, size_t capacity);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
 #endif

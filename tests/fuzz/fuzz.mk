@@ -23,7 +23,7 @@ fuzz_flags    = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize
 # $(1): a target; libFuzzer's own program.
 define fuzzer
 .build/fuzz/fuzz_$(1): $$(patsubst %.c,.build/fuzz/%.o,tests/fuzz/fuzz_$(1).c $$(fuzz_shared) \
-    $$(if $$(filter header npz ten tar sql,$(1)),tests/fuzz/mutate.c) $$(codec) $$(call fuzz_sql_only,$(1),$$(sql)))
+    $$(if $$(filter header npz ten tar sql pickle,$(1)),tests/fuzz/mutate.c tests/fuzz/mutate_pickle.c) $$(codec) $$(call fuzz_sql_only,$(1),$$(sql)))
 	$$(CLANG) -fsanitize=fuzzer,address,undefined $$(call fuzz_sql_only,$(1),$$(wraps)) -o $$@ $$^ \
 	    $$(libraries) $$(call fuzz_sql_only,$(1),-lsqlite3)
 endef

@@ -75,7 +75,7 @@ static void check_name(const npyx_dtype *dtype, npyx_arena *arena) {
     npyx_buffer_clear(&name);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_target(const uint8_t *data, size_t size) {
     fuzz_host fuzz;
     fuzz_host_init(&fuzz);
     npyx_arena arena = {.host = &fuzz.host};
@@ -99,5 +99,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     free(text);
     npyx_arena_clear(&arena);
     fuzz_host_check(&fuzz, size, 2000);
-    return 0;
 }

@@ -61,7 +61,7 @@ static void write_anew(fuzz_host *fuzz, const npyx_array *array, size_t header_n
     npyx_buffer_clear(&header);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_target(const uint8_t *data, size_t size) {
     fuzz_host fuzz;
     fuzz_host_init(&fuzz);
     npyx_error error = {0};
@@ -92,5 +92,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     npyx_source_close(source);
     free(copy);
     fuzz_host_check(&fuzz, size, 2000);
-    return 0;
 }

@@ -85,7 +85,7 @@ static void try_dtype(npyx_arena *arena, const npyx_dtype *dtype, const char *te
         fuzz_require(status == NPYX_INVALID);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_target(const uint8_t *data, size_t size) {
     fuzz_host fuzz;
     fuzz_host_init(&fuzz);
     npyx_arena arena = {.host = &fuzz.host};
@@ -103,5 +103,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     free(name);
     npyx_arena_clear(&arena);
     fuzz_host_check(&fuzz, size, 2000);
-    return 0;
 }

@@ -88,7 +88,7 @@ static void reparse(const npyx_literal *literal, npyx_arena *arena) {
     npyx_buffer_clear(&text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_target(const uint8_t *data, size_t size) {
     fuzz_host fuzz;
     fuzz_host_init(&fuzz);
     npyx_arena arena = {.host = &fuzz.host};
@@ -107,5 +107,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     free(text);
     npyx_arena_clear(&arena);
     fuzz_host_check(&fuzz, size, 400);
-    return 0;
 }

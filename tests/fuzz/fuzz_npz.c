@@ -1,10 +1,9 @@
 /* A zip of arrays: its directory, every entry's header, and all its bytes. */
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_target(const uint8_t *data, size_t size) {
     fuzz_host fuzz;
     fuzz_host_init(&fuzz);
     fuzz_read_archive(&fuzz, data, size);
     fuzz_host_check(&fuzz, size, 2000);
-    return 0;
 }

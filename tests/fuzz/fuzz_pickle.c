@@ -68,7 +68,7 @@ static void read_pickle(npyx_host *host, const uint8_t *bytes, size_t nbytes, np
     npyx_arena_clear(&arena);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_target(const uint8_t *data, size_t size) {
     fuzz_host fuzz;
     fuzz_host_init(&fuzz);
     npyx_buffer text = {.host = &fuzz.host}, again = {.host = &fuzz.host};
@@ -79,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     npyx_buffer_clear(&text);
     npyx_buffer_clear(&again);
     free(copy);
-    fuzz_host_check(&fuzz, size + MAX_JSON_NBYTES, 600);
-    return 0;
+    fuzz_require(fuzz.nbytes == 0);
+    /* the account of what is read, with what growing lists leave behind, that of its text, and the texts */
+    fuzz_require(fuzz.peak_nbytes <= 4 * npyx_budget_allowance(size) + 6 * MAX_JSON_NBYTES);
 }

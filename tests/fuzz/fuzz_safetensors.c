@@ -52,7 +52,7 @@ static void check_tiles(fuzz_host *fuzz, const void *bytes, size_t nbytes) {
     npyx_archive_close(archive);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_target(const uint8_t *data, size_t size) {
     fuzz_host fuzz;
     fuzz_host_init(&fuzz);
     npyx_buffer file = {.host = &fuzz.host, .limit_nbytes = MOST_NBYTES};
@@ -68,5 +68,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t nbytes = file.nbytes;
     npyx_buffer_clear(&file);
     fuzz_host_check(&fuzz, size + nbytes, 2000);
-    return 0;
 }

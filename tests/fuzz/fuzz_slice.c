@@ -127,7 +127,7 @@ static void reshape_view(const npyx_array *array, npyx_view *view) {
                  greatest + array->dtype->itemsize <= array->data_off + array->nbytes);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_target(const uint8_t *data, size_t size) {
     fuzz_input input = {data, size};
     npyx_dtype dtype;
     npyx_array array;
@@ -150,5 +150,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             change_view(&array, &view, &input);
     }
     reshape_view(&array, &view);
-    return 0;
 }

@@ -3,9 +3,10 @@
 #define FUZZ_SQL_STATEMENTS_H
 
 /*
- * ?1 is the file as a BLOB, ?2 to ?4 are the input's arguments; 'f' and 'd/f' are the same file by its path,
- * and what is written is 'g' with any suffix. `same` gives the same rows whenever both succeed; NULL: there
- * is nothing to compare with. setup runs first; %Q in it are ?2 to ?4 as texts.
+ * ?1 is the file as a BLOB, ?2 to ?4 are the input's arguments, ?5 is another file; 'f' and 'd/f' are the
+ * file by its path, 'o' is the other one, and what is written is 'g' with any suffix. `same` gives the same
+ * rows whenever both succeed; NULL: there is nothing to compare with. setup runs first; %Q in it are ?2 to ?4
+ * as texts.
  */
 typedef struct statement {
     const char *sql, *same, *setup;
@@ -387,6 +388,60 @@ static const statement statements[] = {
      "UNION ALL SELECT npy_sketch(?1, 9))",
      NULL, NULL},
     {"SELECT * FROM npy_paths(?1) UNION ALL SELECT * FROM npy_paths(?2)", NULL, NULL},
+    /* two files */
+    {"SELECT *, label, argmin FROM npy_stats(?1, '', ?2, ?3) WHERE by = ?5", NULL, NULL},
+    {"SELECT *, label, argmax, var FROM npy_stats(?1, '', ?2, ?3) WHERE by = ?5 AND field = ?4", NULL, NULL},
+    {"SELECT label, count, min, max FROM npy_stats(?1, '', ?2, ?3) WHERE by = npy_slice(?5, ?4)",
+     "SELECT label, count, min, max FROM npy_stats(npy_order(?1, 'F'), '', ?2, ?3) WHERE by = "
+     "npy_slice(npy_order(?5, 'F'), ?4)",
+     NULL},
+    {"SELECT label, count, mean FROM npy_stats('f', '', ?2, 0) WHERE by = 'o'",
+     "SELECT label, count, mean FROM npy_stats(?1, '', ?2, 0) WHERE by = ?5", NULL},
+    {"SELECT label, total(count) FROM npy_stats(?1, '', '', 0) WHERE by = ?5 GROUP BY label",
+     "SELECT label, total(count) FROM npy_stats(?1) WHERE by = ?5 GROUP BY label", NULL},
+    {"SELECT *, label FROM npy_stats(?1, '', ?2) WHERE by = npy_reshape(npy_astype(?5, ?4), npy_shape(?1))",
+     NULL, NULL},
+    {"SELECT *, label, first FROM npy_unique(?1, '', ?2) WHERE by = ?5", NULL, NULL},
+    {"SELECT label, value, count FROM npy_unique(?1) WHERE by = npy_slice(?5, ?2)",
+     "SELECT label, value, count FROM npy_unique(npy_order(?1, 'F')) WHERE by = npy_slice(?5, ?2)", NULL},
+    {"SELECT label, value, count, first FROM npy_unique('f', '', ?2) WHERE by = 'o'",
+     "SELECT label, value, count, first FROM npy_unique(?1, '', ?2) WHERE by = ?5", NULL},
+    {"SELECT *, label FROM npy_unique(?1, '', ?2) WHERE by = ?5 AND field = ?3 AND label = ?4", NULL, NULL},
+    {"SELECT *, array_key FROM npy_compare(?1, ?5)", NULL, NULL},
+    {"SELECT status, differing, max_abs FROM npy_compare(?1, ?5) WHERE npy_valid(?1) AND npy_valid(?5)",
+     "SELECT status, differing, max_abs FROM npy_compare(?5, ?1) WHERE npy_valid(?1) AND npy_valid(?5)",
+     NULL},
+    {"SELECT * FROM npy_compare('f', 'o', ?2)", "SELECT * FROM npy_compare(?1, ?5, ?2)", NULL},
+    {"SELECT status, differing, max_abs FROM npy_compare(npy_order(?1, 'F'), ?5)",
+     "SELECT status, differing, max_abs FROM npy_compare(npy_order(?1, 'C'), ?5)", NULL},
+    {"SELECT * FROM npy_compare(npy_slice(?1, ?2), npy_slice(?5, ?3))", NULL, NULL},
+    {"SELECT * FROM npy_compare(?1, npy_from_data(?5, npy_dtype(?1), npy_shape(?1)))", NULL, NULL},
+    {"SELECT *, query_row, data FROM npy_nearest(?1, '', ?2, ?5, ?3, ?4)", NULL, NULL},
+    {"SELECT row, query_row, distance FROM npy_nearest(?1, '', '', ?5, 5, ?4)",
+     "SELECT row, query_row, distance FROM npy_nearest(npy_order(?1, 'F'), '', '', npy_order(?5, 'F'), 5, "
+     "?4)",
+     NULL},
+    {"SELECT row, query_row, distance FROM npy_nearest('f', '', '', npy_slice(?5, ?2), 3, 'cosine')",
+     "SELECT row, query_row, distance FROM npy_nearest(?1, '', '', npy_slice(?5, ?2), 3, 'cosine')", NULL},
+    {"SELECT npy_dot(?1, ?5), npy_distance(?1, ?5), npy_distance(?1, ?5, ?2)",
+     "SELECT npy_dot(?5, ?1), npy_distance(?5, ?1), npy_distance(?5, ?1, ?2)", NULL},
+    {"SELECT npy_dot(npy_slice(?1, ?2), npy_slice(?5, ?3)), npy_distance(npy_slice(?1, ?2), npy_slice(?5, "
+     "?3), ?4)",
+     NULL, NULL},
+    {"SELECT npy_distance(r.array, ?5, ?2), npy_dot(?5, r.array) FROM npy_rows(?1) r", NULL, NULL},
+    {"SELECT a.row, a.data, b.data FROM npy_rows(?1) a JOIN npy_rows(?5) b ON a.row = b.row", NULL, NULL},
+    {"SELECT npy_json(npy_stack(column1, ?2)) FROM (VALUES (?1), (?5), (?1))", NULL, NULL},
+    {"SELECT npy_json(npy_array(column1, ?2)) FROM (VALUES (?1), (?5))", NULL, NULL},
+    {"SELECT npy_sketch_quantile(npy_sketch_merge(column1), ?2) FROM (VALUES (?1), (?5))", NULL, NULL},
+    {"WITH z(b) AS (SELECT npz_archive(column1, column2, ?4) FROM (VALUES ('x', ?1), (?2, ?5))) SELECT name, "
+     "data FROM z, npy_rows(z.b)",
+     NULL, NULL},
+    {"SELECT npy_get(?1, ?5), npy_slice(?1, ?5), npy_member(?1, ?5), npy_reshape(?1, ?5)", NULL, NULL},
+    {"SELECT path, name, error FROM npy_meta(json_array('f', 'o', ?2), 'row')", NULL, NULL},
+    {"INSERT INTO t SELECT data FROM npy_rows('o')", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='a')"},
+    {"UPDATE OR IGNORE t SET value = (SELECT data FROM npy_rows(?5) r WHERE r.row = t.rowid - 1)", NULL,
+     "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='r+')"},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

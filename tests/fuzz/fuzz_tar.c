@@ -182,11 +182,11 @@ static void walk_gzip(fuzz_host *fuzz, const uint8_t *bytes, size_t size) {
     npyx_buffer_clear(&notes);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_target(const uint8_t *data, size_t size) {
     fuzz_host fuzz;
     uint8_t *bytes = malloc(size + 1);
     if (bytes == NULL)
-        return 0;
+        return;
     memcpy(bytes, data, size);
     fuzz_host_init(&fuzz);
     if (npyx_begins_gzip(bytes, size)) {
@@ -203,5 +203,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_read_archive(&fuzz, bytes, size);
     fuzz_host_check(&fuzz, size, 4000);
     free(bytes);
-    return 0;
 }

@@ -184,7 +184,7 @@ static void check_shape_text(const char *text, size_t nbytes) {
     fuzz_host_check(&fuzz, nbytes, 400);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_target(const uint8_t *data, size_t size) {
     fuzz_input input = {data, size};
     uint64_t bits = fuzz_take_u64(&input);
     npyx_unit unit = (npyx_unit)(fuzz_take_byte(&input) % (NPYX_UNIT_as + 1));
@@ -199,5 +199,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check_date_text((const char *)input.bytes, input.nbytes, unit, multiple);
     check_tokens((const char *)input.bytes, input.nbytes);
     check_shape_text((const char *)input.bytes, input.nbytes);
-    return 0;
 }

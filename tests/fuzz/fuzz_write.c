@@ -223,7 +223,7 @@ static void run_operations(work *w) {
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_target(const uint8_t *data, size_t size) {
     static work w;
     fuzz_host fuzz;
     fuzz_host_init(&fuzz);
@@ -247,5 +247,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     npyx_buffer_clear(&w.out);
     npyx_arena_clear(&w.arena);
     fuzz_host_check(&fuzz, size, 1 << 14);
-    return 0;
 }

@@ -1,32 +1,32 @@
 /*
  * Mutations that know the formats, for libFuzzer: a change inside of an array reaches the code behind the
  * checks around it. A zip gets right sizes, CRCs and a directory again, a .npy the length of its header, a
- * .ten counts that fit, a tar sizes and sums. One change in five is libFuzzer's own, so that the checks meet
- * wrong ones, too.
+ * .ten counts that fit, a tar sizes and sums; a pickle becomes another (mutate_pickle.c). One change in five
+ * is libFuzzer's own, so that the checks meet wrong ones, too.
  */
 #include <zlib.h>
 
-#include "fuzz.h"
 #include "io/first_bytes.h"
+#include "mutate.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 
 enum { MAX_NBYTES = 1 << 16, MAX_NMEMBERS = 16, LOCAL_NBYTES = 30, RECORD_NBYTES = 46, END_NBYTES = 22 };
 
-typedef struct bytes {
-    uint8_t *at;
-    size_t nbytes;
-    size_t capacity;
-} bytes;
-
 static uint32_t state;
 
-static uint32_t below(uint32_t n) {
+uint32_t fuzz_below(uint32_t n) {
     state = state * 1664525u + 1013904223u;
     return (state >> 8) % n;
 }
 
-static void append(bytes *out, const void *from, size_t nbytes) {
+fuzz_bytes fuzz_new_bytes(size_t capacity) {
+    fuzz_bytes made = {malloc(capacity), 0, capacity};
+    fuzz_require(made.at != NULL);
+    return made;
+}
+
+void fuzz_append(fuzz_bytes *out, const void *from, size_t nbytes) {
     if (nbytes > out->capacity - out->nbytes)
         nbytes = out->capacity - out->nbytes;
     if (nbytes > 0)
@@ -34,42 +34,43 @@ static void append(bytes *out, const void *from, size_t nbytes) {
     out->nbytes += nbytes;
 }
 
-static void append_number(bytes *out, uint64_t number, int nbytes) {
+void fuzz_append_number(fuzz_bytes *out, uint64_t number, int nbytes) {
     for (int i = 0; i < nbytes; i++)
-        append(out, &(uint8_t){i < 8 ? (uint8_t)(number >> (8 * i)) : 0}, 1);
-}
-
-static bytes new_bytes(size_t capacity) {
-    bytes made = {malloc(capacity), 0, capacity};
-    fuzz_require(made.at != NULL);
-    return made;
+        fuzz_append(out, &(uint8_t){i < 8 ? (uint8_t)(number >> (8 * i)) : 0}, 1);
 }
 
 /* A mutated copy. */
-static bytes mutated(const uint8_t *from, size_t nbytes) {
-    bytes made = new_bytes(nbytes + 256);
-    append(&made, from, nbytes);
+static fuzz_bytes mutated(const uint8_t *from, size_t nbytes) {
+    fuzz_bytes made = fuzz_new_bytes(nbytes + 256);
+    fuzz_append(&made, from, nbytes);
     made.nbytes = LLVMFuzzerMutate(made.at, nbytes, made.capacity);
     return made;
 }
 
-static size_t mutate_file(uint8_t *data, size_t size, size_t capacity);
+/* As mutated, with what is known of a file's format. */
+static fuzz_bytes mutated_file(const uint8_t *from, size_t nbytes) {
+    fuzz_bytes made = fuzz_new_bytes(nbytes + 4096);
+    fuzz_append(&made, from, nbytes);
+    made.nbytes = fuzz_mutate_file(made.at, nbytes, made.capacity);
+    return made;
+}
 
 /* ---- .npy ---- */
 
-/* As many bytes behind a header as it claims, when they are few. */
-static void append_items(const uint8_t *data, size_t nbytes, bytes *out) {
+/* As many bytes behind a header as it claims, when they are few; objects are a pickle, however long. */
+static void append_items(const uint8_t *data, size_t nbytes, fuzz_bytes *out) {
     fuzz_host fuzz;
     npyx_array array;
     size_t header_nbytes = 0;
     fuzz_host_init(&fuzz);
     npyx_array_init(&array, &fuzz.host);
-    append(out, data, nbytes);
+    fuzz_append(out, data, nbytes);
     if (npyx_header_npy_measure(out->at, out->nbytes, &header_nbytes, NULL) == NPYX_OK &&
-        npyx_header_npy_parse(out->at, header_nbytes, &array, NULL) == NPYX_OK && array.nbytes <= 1 << 13) {
+        npyx_header_npy_parse(out->at, header_nbytes, &array, NULL) == NPYX_OK && array.nbytes <= 1 << 13 &&
+        !array.dtype->has_objects) {
         while (out->nbytes < header_nbytes + (size_t)array.nbytes && out->nbytes < out->capacity)
-            append_number(out, below(256), 1);
-        if (out->nbytes > header_nbytes + (size_t)array.nbytes && below(4) > 0)
+            fuzz_append_number(out, fuzz_below(256), 1);
+        if (out->nbytes > header_nbytes + (size_t)array.nbytes && fuzz_below(4) > 0)
             out->nbytes = header_nbytes + (size_t)array.nbytes;
     }
     npyx_array_clear(&array);
@@ -82,14 +83,14 @@ static size_t mutate_npy(uint8_t *data, size_t size, size_t capacity) {
         return LLVMFuzzerMutate(data, size, capacity);
     const uint8_t *text = data + prefix_nbytes, *items = text + header_nbytes;
     size_t items_nbytes = size - prefix_nbytes - header_nbytes;
-    bool wants_text = below(3) > 0;
-    bytes changed = wants_text ? mutated(text, header_nbytes) : mutated(items, items_nbytes);
-    bytes out = new_bytes(capacity);
-    append(&out, data, 8);
-    if (below(20) == 0)
-        out.at[6] = (uint8_t)(1 + below(3));
-    append_number(&out, wants_text ? changed.nbytes : header_nbytes, out.at[6] == 1 ? 2 : 4);
-    append(&out, wants_text ? changed.at : text, wants_text ? changed.nbytes : header_nbytes);
+    bool wants_text = fuzz_below(3) > 0;
+    fuzz_bytes changed = wants_text ? mutated(text, header_nbytes) : mutated_file(items, items_nbytes);
+    fuzz_bytes out = fuzz_new_bytes(capacity);
+    fuzz_append(&out, data, 8);
+    if (fuzz_below(20) == 0)
+        out.at[6] = (uint8_t)(1 + fuzz_below(3));
+    fuzz_append_number(&out, wants_text ? changed.nbytes : header_nbytes, out.at[6] == 1 ? 2 : 4);
+    fuzz_append(&out, wants_text ? changed.at : text, wants_text ? changed.nbytes : header_nbytes);
     append_items(wants_text ? items : changed.at, wants_text ? items_nbytes : changed.nbytes, &out);
     memcpy(data, out.at, out.nbytes);
     free(changed.at);
@@ -97,15 +98,52 @@ static size_t mutate_npy(uint8_t *data, size_t size, size_t capacity) {
     return out.nbytes;
 }
 
+/* A header of any dtype, of the array's shape or of its first axes. */
+static void append_header_like(const npyx_array *array, fuzz_bytes *out) {
+    static const char *const descrs[] = {"<i8",    "|i1", ">u2", "<f8", "<f4", "|b1", "<M8[D]",
+                                         "<m8[s]", "|S2", "|S0", "<U1", "<U0", "<c8", "|V3"};
+    char text[2000];
+    int ndim = fuzz_below(2) == 0 ? array->ndim : (int)fuzz_below((uint32_t)array->ndim + 1);
+    int n =
+        snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': %s, 'shape': (",
+                 descrs[fuzz_below(sizeof descrs / sizeof descrs[0])], fuzz_below(3) == 0 ? "True" : "False");
+    for (int axis = 0; axis < ndim; axis++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%" PRId64 ",", array->shape[axis]);
+    n += snprintf(text + n, sizeof text - (size_t)n, ")}\n");
+    fuzz_append(out, "\x93NUMPY\1\0", 8);
+    fuzz_append_number(out, (uint64_t)n, 2);
+    fuzz_append(out, text, (size_t)n);
+}
+
+size_t fuzz_make_alike(const uint8_t *data, size_t size, uint8_t *out, size_t capacity) {
+    fuzz_host fuzz;
+    npyx_array array;
+    size_t header_nbytes = 0;
+    fuzz_bytes made = {out, 0, capacity}, header = fuzz_new_bytes(2100);
+    fuzz_host_init(&fuzz);
+    npyx_array_init(&array, &fuzz.host);
+    char *copy = fuzz_copy(data, size);
+    if (npyx_header_npy_measure((uint8_t *)copy, size, &header_nbytes, NULL) == NPYX_OK &&
+        header_nbytes <= size &&
+        npyx_header_npy_parse((uint8_t *)copy, header_nbytes, &array, NULL) == NPYX_OK) {
+        append_header_like(&array, &header);
+        append_items(header.at, header.nbytes, &made);
+    }
+    npyx_array_clear(&array);
+    free(header.at);
+    free(copy);
+    return made.nbytes;
+}
+
 /* ---- zip ---- */
 
 typedef struct zip_member {
-    bytes name, contents;
+    fuzz_bytes name, contents;
     uint16_t method;
 } zip_member;
 
-static bytes inflated(const uint8_t *from, size_t nbytes) {
-    bytes out = new_bytes(MAX_NBYTES);
+static fuzz_bytes inflated(const uint8_t *from, size_t nbytes) {
+    fuzz_bytes out = fuzz_new_bytes(MAX_NBYTES);
     z_stream stream = {
         .next_in = (uint8_t *)from, .avail_in = (uInt)nbytes, .next_out = out.at, .avail_out = MAX_NBYTES};
     fuzz_require(inflateInit2(&stream, -15) == Z_OK);
@@ -115,12 +153,12 @@ static bytes inflated(const uint8_t *from, size_t nbytes) {
     return out;
 }
 
-static bytes deflated(const bytes *from) {
-    bytes out = new_bytes(2 * MAX_NBYTES);
+static fuzz_bytes deflated(const fuzz_bytes *from) {
+    fuzz_bytes out = fuzz_new_bytes(2 * MAX_NBYTES);
     z_stream stream = {
         .next_in = from->at, .avail_in = (uInt)from->nbytes, .next_out = out.at, .avail_out = 2 * MAX_NBYTES};
-    int strategy = below(4) == 0 ? Z_FIXED : Z_DEFAULT_STRATEGY;
-    fuzz_require(deflateInit2(&stream, (int)below(10), 8, -9, 1, strategy) == Z_OK);
+    int strategy = fuzz_below(4) == 0 ? Z_FIXED : Z_DEFAULT_STRATEGY;
+    fuzz_require(deflateInit2(&stream, (int)fuzz_below(10), 8, -9, 1, strategy) == Z_OK);
     deflate(&stream, Z_FINISH);
     out.nbytes = stream.total_out;
     deflateEnd(&stream);
@@ -142,13 +180,13 @@ static int take_members(const uint8_t *data, size_t size, zip_member *members) {
         const uint8_t *packed = local + LOCAL_NBYTES + name_nbytes + extra_nbytes;
         zip_member *member = &members[nmembers++];
         member->method = npyx_load_u16(local + 8, false);
-        member->name = new_bytes(name_nbytes + 1);
-        append(&member->name, local + LOCAL_NBYTES, name_nbytes);
+        member->name = fuzz_new_bytes(name_nbytes + 1);
+        fuzz_append(&member->name, local + LOCAL_NBYTES, name_nbytes);
         if (member->method == 8) {
             member->contents = inflated(packed, packed_nbytes);
         } else {
-            member->contents = new_bytes(packed_nbytes + 1);
-            append(&member->contents, packed, packed_nbytes);
+            member->contents = fuzz_new_bytes(packed_nbytes + 1);
+            fuzz_append(&member->contents, packed, packed_nbytes);
         }
         off += LOCAL_NBYTES + name_nbytes + extra_nbytes + packed_nbytes;
     }
@@ -156,61 +194,59 @@ static int take_members(const uint8_t *data, size_t size, zip_member *members) {
 }
 
 /* Versions, flags and so on to the lengths: the same bytes in the local header and in the directory. */
-static void append_facts(const zip_member *member, uint32_t crc, size_t packed_nbytes, bytes *out) {
-    append_number(out, 20, 2);
-    append_number(out, 0x800, 2);
-    append_number(out, member->method, 2);
-    append_number(out, 0x21 << 16, 4);
-    append_number(out, crc, 4);
-    append_number(out, packed_nbytes, 4);
-    append_number(out, member->contents.nbytes, 4);
-    append_number(out, member->name.nbytes, 2);
-    append_number(out, 0, 2);
+static void append_facts(const zip_member *member, uint32_t crc, size_t packed_nbytes, fuzz_bytes *out) {
+    fuzz_append_number(out, 20, 2);
+    fuzz_append_number(out, 0x800, 2);
+    fuzz_append_number(out, member->method, 2);
+    fuzz_append_number(out, 0x21 << 16, 4);
+    fuzz_append_number(out, crc, 4);
+    fuzz_append_number(out, packed_nbytes, 4);
+    fuzz_append_number(out, member->contents.nbytes, 4);
+    fuzz_append_number(out, member->name.nbytes, 2);
+    fuzz_append_number(out, 0, 2);
 }
 
-static void build_zip(const zip_member *members, int nmembers, bytes *out) {
-    bytes directory = new_bytes(MAX_NBYTES);
+static void build_zip(const zip_member *members, int nmembers, fuzz_bytes *out) {
+    fuzz_bytes directory = fuzz_new_bytes(MAX_NBYTES);
     for (int i = 0; i < nmembers; i++) {
         const zip_member *member = &members[i];
         uint32_t crc = (uint32_t)crc32(0, member->contents.at, (uInt)member->contents.nbytes);
-        bytes packed = member->method == 8 ? deflated(&member->contents) : member->contents;
+        fuzz_bytes packed = member->method == 8 ? deflated(&member->contents) : member->contents;
         size_t off = out->nbytes;
-        append(out, "PK\3\4", 4);
+        fuzz_append(out, "PK\3\4", 4);
         append_facts(member, crc, packed.nbytes, out);
-        append(out, member->name.at, member->name.nbytes);
-        append(out, packed.at, packed.nbytes);
-        append(&directory, "PK\1\2\24\0", 6);
+        fuzz_append(out, member->name.at, member->name.nbytes);
+        fuzz_append(out, packed.at, packed.nbytes);
+        fuzz_append(&directory, "PK\1\2\24\0", 6);
         append_facts(member, crc, packed.nbytes, &directory);
-        append_number(&directory, 0, 10);
-        append_number(&directory, off, 4);
-        append(&directory, member->name.at, member->name.nbytes);
+        fuzz_append_number(&directory, 0, 10);
+        fuzz_append_number(&directory, off, 4);
+        fuzz_append(&directory, member->name.at, member->name.nbytes);
         if (member->method == 8)
             free(packed.at);
     }
     size_t directory_off = out->nbytes;
-    append(out, directory.at, directory.nbytes);
-    append(out, "PK\5\6\0\0\0\0", 8);
-    append_number(out, (uint64_t)nmembers, 2);
-    append_number(out, (uint64_t)nmembers, 2);
-    append_number(out, directory.nbytes, 4);
-    append_number(out, directory_off, 4);
-    append_number(out, 0, 2);
+    fuzz_append(out, directory.at, directory.nbytes);
+    fuzz_append(out, "PK\5\6\0\0\0\0", 8);
+    fuzz_append_number(out, (uint64_t)nmembers, 2);
+    fuzz_append_number(out, (uint64_t)nmembers, 2);
+    fuzz_append_number(out, directory.nbytes, 4);
+    fuzz_append_number(out, directory_off, 4);
+    fuzz_append_number(out, 0, 2);
     free(directory.at);
 }
 
 static void mutate_member(zip_member *member) {
-    if (below(8) == 0) {
-        bytes name = mutated(member->name.at, member->name.nbytes);
+    if (fuzz_below(8) == 0) {
+        fuzz_bytes name = mutated(member->name.at, member->name.nbytes);
         if (name.nbytes > 200)
             name.nbytes = 200;
         free(member->name.at);
         member->name = name;
-    } else if (below(6) == 0) {
+    } else if (fuzz_below(6) == 0) {
         member->method = member->method == 8 ? 0 : 8;
     } else {
-        bytes contents = new_bytes(member->contents.nbytes + 4096);
-        append(&contents, member->contents.at, member->contents.nbytes);
-        contents.nbytes = mutate_file(contents.at, contents.nbytes, contents.capacity);
+        fuzz_bytes contents = mutated_file(member->contents.at, member->contents.nbytes);
         free(member->contents.at);
         member->contents = contents;
     }
@@ -219,10 +255,10 @@ static void mutate_member(zip_member *member) {
 static size_t mutate_zip(uint8_t *data, size_t size, size_t capacity) {
     zip_member members[MAX_NMEMBERS];
     int nmembers = take_members(data, size, members);
-    bytes out = new_bytes(capacity);
-    int nkept = nmembers > 1 && below(20) == 0 ? nmembers - 1 : nmembers;
+    fuzz_bytes out = fuzz_new_bytes(capacity);
+    int nkept = nmembers > 1 && fuzz_below(20) == 0 ? nmembers - 1 : nmembers;
     if (nkept > 0) {
-        mutate_member(&members[below((uint32_t)nkept)]);
+        mutate_member(&members[fuzz_below((uint32_t)nkept)]);
         build_zip(members, nkept, &out);
         memcpy(data, out.at, out.nbytes);
         size = out.nbytes;
@@ -239,25 +275,25 @@ static size_t mutate_zip(uint8_t *data, size_t size, size_t capacity) {
 
 /* ---- .ten ---- */
 
-static void append_chunk(const uint8_t *payload, size_t nbytes, bytes *out) {
-    append(out, "~TenBin~", 8);
-    append_number(out, nbytes, 8);
-    append(out, payload, nbytes);
+static void append_chunk(const uint8_t *payload, size_t nbytes, fuzz_bytes *out) {
+    fuzz_append(out, "~TenBin~", 8);
+    fuzz_append_number(out, nbytes, 8);
+    fuzz_append(out, payload, nbytes);
     for (; nbytes % 64 != 0; nbytes++)
-        append_number(out, 0, 1);
+        fuzz_append_number(out, 0, 1);
 }
 
 /* Changes the payload of one chunk. */
 static size_t mutate_ten(uint8_t *data, size_t size, size_t capacity) {
-    bytes out = new_bytes(capacity);
-    uint32_t chosen = below(8), chunk = 0;
+    fuzz_bytes out = fuzz_new_bytes(capacity);
+    uint32_t chosen = fuzz_below(8), chunk = 0;
     for (size_t off = 0; size - off >= 16; chunk++) {
         uint64_t nbytes = npyx_load_u64(data + off + 8, false);
         if (memcmp(data + off, "~TenBin~", 8) != 0 || nbytes > size - off - 16)
             break;
         const uint8_t *payload = data + off + 16;
         if (chunk == chosen) {
-            bytes changed = mutated(payload, (size_t)nbytes);
+            fuzz_bytes changed = mutated(payload, (size_t)nbytes);
             append_chunk(changed.at, changed.nbytes, &out);
             free(changed.at);
         } else {
@@ -286,10 +322,11 @@ static void append_octal(uint8_t *field, int ndigits, size_t number) {
 }
 
 /* A changed header, or the header of changed contents: nbytes of them, or as many as it says when NULL. */
-static void append_header(const uint8_t *block, bool is_to_change, const size_t *nbytes, bytes *out) {
-    bytes header = is_to_change ? mutated(block, NPYX_TAR_BLOCK_NBYTES) : new_bytes(NPYX_TAR_BLOCK_NBYTES);
-    append(&header, block + header.nbytes,
-           header.nbytes < NPYX_TAR_BLOCK_NBYTES ? NPYX_TAR_BLOCK_NBYTES - header.nbytes : 0);
+static void append_header(const uint8_t *block, bool is_to_change, const size_t *nbytes, fuzz_bytes *out) {
+    fuzz_bytes header =
+        is_to_change ? mutated(block, NPYX_TAR_BLOCK_NBYTES) : fuzz_new_bytes(NPYX_TAR_BLOCK_NBYTES);
+    fuzz_append(&header, block + header.nbytes,
+                header.nbytes < NPYX_TAR_BLOCK_NBYTES ? NPYX_TAR_BLOCK_NBYTES - header.nbytes : 0);
     size_t sum = 0;
     if (nbytes != NULL)
         append_octal(header.at + SIZE_OFF, 11, *nbytes);
@@ -297,7 +334,7 @@ static void append_header(const uint8_t *block, bool is_to_change, const size_t 
     for (size_t i = 0; i < NPYX_TAR_BLOCK_NBYTES; i++)
         sum += header.at[i];
     append_octal(header.at + SUM_OFF, 6, sum);
-    append(out, header.at, NPYX_TAR_BLOCK_NBYTES);
+    fuzz_append(out, header.at, NPYX_TAR_BLOCK_NBYTES);
     free(header.at);
 }
 
@@ -311,25 +348,25 @@ static size_t contents_nbytes(const uint8_t *block, size_t left_nbytes) {
 
 /* Changes one header or the contents behind it. */
 static size_t mutate_tar(uint8_t *data, size_t size, size_t capacity) {
-    bytes out = new_bytes(capacity);
-    uint32_t chosen = below(10), number = 0;
+    fuzz_bytes out = fuzz_new_bytes(capacity);
+    uint32_t chosen = fuzz_below(10), number = 0;
     size_t off = 0;
     while (size - off >= NPYX_TAR_BLOCK_NBYTES && npyx_begins_tar(data + off, size - off)) {
         const uint8_t *block = data + off, *from = block + NPYX_TAR_BLOCK_NBYTES;
         size_t left_nbytes = size - off - NPYX_TAR_BLOCK_NBYTES;
         size_t nbytes = contents_nbytes(block, left_nbytes), filled_nbytes = (nbytes + 511) / 512 * 512;
-        bool is_chosen = number++ == chosen, is_header = is_chosen && below(3) == 0;
-        bytes contents = new_bytes(nbytes + 4096);
-        append(&contents, from, nbytes);
+        bool is_chosen = number++ == chosen, is_header = is_chosen && fuzz_below(3) == 0;
+        fuzz_bytes contents = fuzz_new_bytes(nbytes + 4096);
+        fuzz_append(&contents, from, nbytes);
         if (is_chosen && !is_header)
-            contents.nbytes = mutate_file(contents.at, nbytes, contents.capacity);
+            contents.nbytes = fuzz_mutate_file(contents.at, nbytes, contents.capacity);
         append_header(block, is_header, is_chosen && !is_header ? &contents.nbytes : NULL, &out);
-        append(&out, contents.at, contents.nbytes);
-        append_number(&out, 0, (int)((512 - contents.nbytes % 512) % 512));
+        fuzz_append(&out, contents.at, contents.nbytes);
+        fuzz_append_number(&out, 0, (int)((512 - contents.nbytes % 512) % 512));
         free(contents.at);
         off += NPYX_TAR_BLOCK_NBYTES + (filled_nbytes < left_nbytes ? filled_nbytes : left_nbytes);
     }
-    append(&out, data + off, size - off);
+    fuzz_append(&out, data + off, size - off);
     bool is_changed = chosen < number;
     if (is_changed)
         memcpy(data, out.at, size = out.nbytes);
@@ -337,15 +374,17 @@ static size_t mutate_tar(uint8_t *data, size_t size, size_t capacity) {
     return is_changed ? size : LLVMFuzzerMutate(data, size, capacity);
 }
 
-static size_t mutate_file(uint8_t *data, size_t size, size_t capacity) {
-    if (below(5) > 0 && size >= 12 && memcmp(data, "\x93NUMPY", 6) == 0)
+size_t fuzz_mutate_file(uint8_t *data, size_t size, size_t capacity) {
+    if (fuzz_below(5) > 0 && size >= 12 && memcmp(data, "\x93NUMPY", 6) == 0)
         return mutate_npy(data, size, capacity);
-    if (below(5) > 0 && size >= LOCAL_NBYTES && memcmp(data, "PK\3\4", 4) == 0)
+    if (fuzz_below(5) > 0 && size >= LOCAL_NBYTES && memcmp(data, "PK\3\4", 4) == 0)
         return mutate_zip(data, size, capacity);
-    if (below(5) > 0 && size >= 16 && memcmp(data, "~TenBin~", 8) == 0)
+    if (fuzz_below(5) > 0 && size >= 16 && memcmp(data, "~TenBin~", 8) == 0)
         return mutate_ten(data, size, capacity);
-    if (below(5) > 0 && npyx_begins_tar(data, size))
+    if (fuzz_below(5) > 0 && npyx_begins_tar(data, size))
         return mutate_tar(data, size, capacity);
+    if (fuzz_below(5) > 0 && size >= 2 && data[0] == 0x80 && data[1] <= 5)
+        return fuzz_mutate_pickle(data, size, capacity);
     return LLVMFuzzerMutate(data, size, capacity);
 }
 
@@ -363,7 +402,8 @@ __attribute__((weak)) size_t fuzz_mutate_prefix(uint8_t *data, size_t size, size
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed) {
     state = seed;
     size_t prefix_nbytes = fuzz_prefix_nbytes(data, size);
-    if (prefix_nbytes > 0 && below(3) == 0)
-        return fuzz_mutate_prefix(data, size, max_size, below(1 << 20));
-    return prefix_nbytes + mutate_file(data + prefix_nbytes, size - prefix_nbytes, max_size - prefix_nbytes);
+    if (prefix_nbytes > 0 && fuzz_below(3) == 0)
+        return fuzz_mutate_prefix(data, size, max_size, fuzz_below(1 << 20));
+    return prefix_nbytes +
+           fuzz_mutate_file(data + prefix_nbytes, size - prefix_nbytes, max_size - prefix_nbytes);
 }

@@ -1,7 +1,8 @@
 """Runs the fuzz targets: `python3 tests/fuzz/run.py SECONDS [TARGET...]`, each for that long, from fresh seeds.
 
 Prints for each what was executed and found, and `N passed, N failed` last: one a target. A finding stays in
-.build/fuzz/findings, and its name is told. FUZZ_CORPUS=FOLDER keeps what a run learns there, for the next one;
+.build/fuzz/findings, and its name is told. Too much is one, too: an input may take a second of the processor's time
+and 256 MiB of memory, by the account of fuzz.c. FUZZ_CORPUS=FOLDER keeps what a run learns there, for the next one;
 FUZZ_JOBS says how many run side by side (default: one a processor); NPYEXT_SEED begins where another run began.
 """
 
@@ -29,10 +30,15 @@ DICTIONARIES = {"header": "header", "dtype": "header", "literal": "header", "npz
                 "safetensors": "safetensors"}
 
 
+# fuzz.c keeps to its own limits. These are for what it does not see: wall clock, in seconds, that nothing spends, and
+# the memory of the sanitizers, which keep freed blocks for a while, of the corpus and of what an input takes.
+TIMEOUT, RSS_MB, QUARANTINE_MB = 60, 1024, 64
+
+
 def command(target, seconds, seed, corpus, prefix):
     program = os.path.join(BUILD, f"fuzz_{target}")
     options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={MAX_LENGTHS.get(target, 4096)}",
-               "-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=512", "-print_final_stats=1", "-verbosity=1",
+               f"-timeout={TIMEOUT}", f"-rss_limit_mb={RSS_MB}", "-malloc_limit_mb=256", "-print_final_stats=1", "-verbosity=1",
                f"-artifact_prefix={prefix}"]
     if target == "sql":
         options.append("-entropic=0")  # a schedule of inputs that takes a fifth of the time of so many
@@ -61,7 +67,7 @@ def run(target, seconds, seed):
             command(target, seconds, seed, corpus, prefix),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=dict(os.environ, TMPDIR=memory),  # for the files of fuzz_sql
+            env=dict(os.environ, TMPDIR=memory, ASAN_OPTIONS=f"quarantine_size_mb={QUARANTINE_MB}"),  # TMPDIR: the files of fuzz_sql
         )
     output = done.stdout.decode("utf-8", "backslashreplace")
     with open(os.path.join(BUILD, f"{target}.log"), "w", encoding="utf-8") as log:

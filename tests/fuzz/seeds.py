@@ -55,6 +55,8 @@ def npy_files():
         array[:] = values if len(values) != 1 else [values[0]]
         yield arrays.npy_bytes(array)
     yield arrays.npy_bytes(np.array([(1, [2], 0.5, "x")], [("a", "<i4"), ("o", "O"), ("h", "<f2"), ("u", "<U2")]))
+    for claim in claims():
+        yield npy("|O", (1,), claim)
     yield npy("<f4", (2**40, 0, 3), b"")
     yield npy("<f4", (1000,), bytes(8))
 
@@ -209,11 +211,24 @@ def sqls():
     shard = tars.tar(tars.pax({"path": "a.npy"}) + tars.member("short", array), tars.member("a.cls", b"7"), end=bytes(512))
     files += [shard, tars.gzipped(shard + tars.member("b.npz", arrays.npz_bytes({"w": np.arange(4)}, "deflate")), [700])]
     files += list(checkpoints())[4:7:2]  # whole ones: a dtype that is not read, and sound ones
+    labels = [np.array(["a", "b"]), np.array([1.5, np.nan]), np.array(["NaT", "2020-01-01"], "M8[D]"), np.zeros(2, "S0"), np.array([[2], [2]], ">i2")]
+    pairs = {0: [arrays.npy_bytes(np.ones((2, 3), "f4")), *map(arrays.npy_bytes, labels)], 1: [arrays.npy_bytes(np.array([True, False, True]))]}
     for number, statement in enumerate(statements()):
         for k, contents in enumerate(files):
             texts = [b"\1\1", b"\1\5", b""] if k % 2 else [b":", b"2.5", b"0"]
             texts = [own if own is not None else text for own, text in zip(arguments_of(statement), texts)]
-            yield number.to_bytes(2, "little") + b"".join(bytes([len(text)]) + text for text in texts) + contents
+            for other in [b""] if "?5" not in statement and "'o'" not in statement else [files[k - 1], array, *pairs.get(k, ())]:
+                yield sql_input(number, texts, other, contents)
+                if k in (0, 2, 4) and ("USING" not in statement or number % 10 == 0):  # these do the same all
+                    yield sql_input(number | IS_VIEW, texts, other, contents)
+
+
+IS_VIEW = 0x8000  # as in fuzz_sql.c
+
+
+def sql_input(number, texts, other, contents):
+    texts = b"".join(bytes([len(text)]) + text for text in texts)
+    return number.to_bytes(2, "little") + texts + len(other).to_bytes(2, "little") + other + contents
 
 
 def tar_files():
@@ -295,6 +310,55 @@ def pickles():
     yield b"]q\0h\0a."
     yield b"]q\0" + b"".join(b"0](h%ch%ceq%c" % (i, i, i + 1) for i in range(60)) + b"."
     yield b"cos\nsystem\n(S'true'\ntR."
+    yield from claims()
+
+
+def claims():
+    """Pickles that nobody's pickle module makes: they claim what is not there, or name one part many times."""
+    stop, array = b".", b"\x80\x04cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85U\1b\x87R\x94"
+    masked = array.replace(b"core.multiarray\n_re", b"ma.core\n_mare")
+
+    def number(value):
+        return b"\x8a\x08" + value.to_bytes(8, "little", signed=True)
+
+    def shape(*lengths):
+        return b"(" + b"".join(map(number, lengths)) + b"t"
+
+    def dtype(code, state=b""):
+        return b"cnumpy\ndtype\nU" + bytes([len(code)]) + code + b"\x89\x88\x87R\x94" + state
+
+    def fields(itemsize, *pairs):
+        names = b"".join(b"\x8c\1" + name for name, _, _ in pairs)
+        each = b"".join(b"\x8c\1" + name + of + number(at) + b"\x86" for name, of, at in pairs)
+        return dtype(b"V8", b"(K\3U\1|N(" + names + b"t}(" + each + b"u" + number(itemsize) + b"K\1K\x10tb")
+
+    def state(lengths, of, data):
+        return b"(K\1" + shape(*lengths) + of + b"\x89" + data + b"tb"
+
+    big = fields(2**31 - 1, (b"a", dtype(b"O8"), 0), (b"b", dtype(b"V2147483639"), 8))
+    for data in (b"C\0", b"](K\1e", b"](K\1K\2te", b"](K\1C\0t" + b"h\1" * 9 + b"e"):
+        yield array + state([2**62], dtype(b"S0"), data) + stop
+        yield array + state([2**31, 2**31], dtype(b"f8"), data) + stop
+        yield array + state([1], big, data) + stop
+        yield array + state([1] * 64, fields(8, (b"x", dtype(b"f4"), 0), (b"o", dtype(b"O8"), 0)), data) + stop
+        yield masked + state([3], dtype(b"V0"), data)[:-2] + b"C\3\0\1\0Ntb" + stop
+        yield b"\x80\4cnumpy.core.multiarray\nscalar\n(" + dtype(b"V2147483647") + data + b"tR" + stop
+        yield b"\x80\4cnumpy._core.numeric\n_frombuffer\n(" + data + dtype(b"O8") + shape(2**62) + b"U\1CtR" + stop
+    nested = dtype(b"f8")
+    for depth in range(18):  # each has the one before for all its fields
+        nested = fields(64, *((bytes([97 + i]), nested if i == 0 else b"h" + bytes([depth]), 0) for i in range(8)))
+    yield array + state([0], nested, b"C\0") + stop
+    yield b"\x80\4" + dtype(b"V8", b"(K\3U\1|N(\x8c\1at}(\x8c\1ah\0K\0\x86uK\1K\1K\x10tb") + stop  # a field of itself
+    for around in (b"(%st", b"(%sl", b"(%sd", b"(%s\x91", b"\x8f(%s\x90", b"](%se", b"cown\nClass\n(%st\x81", b"cown\nClass\n)\x81(%stb"):
+        twice = b"".join(b"0" + around % (b"h%c" % i * 2) + b"\x94" for i in range(100))
+        yield b"\x80\4](K\1\x94" + twice + b"e" + stop
+        yield b"\x80\4}(" + around % b"}(K\1K\2u" * 2 + around % b"" + b"N" + b"u" + stop  # dicts and all else as keys
+    yield b"\x80\4]\x94(h\0h\0e}\x94(h\0h\1u" + b"\x86" + stop  # within themselves
+    yield b"\x80\4(" + b"ccollections\nOrderedDict\n)R\x94(h\0h\0u" * 3 + b"cbuiltins\nset\n(](h\0e\x85R" + b"l" + stop
+    yield b"\x80\4X\xff\xff\xff\x7fab" + stop
+    yield b"\x80\4r\xff\xff\xff\x7fj\xff\xff\xff\x7f" + stop
+    yield b"\x80\4\x8b\xa0\x0f\0\0" + b"\xff" * 4000  # as many digits as are turned into a text, without an end
+    yield b"\x80\4\x8b\0\7\0\0" + b"\xff" * 1792 + b"\x94](" + b"h\0" * 900 + b"e" + stop
 
 
 def checkpoints():

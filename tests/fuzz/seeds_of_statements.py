@@ -45,6 +45,10 @@ def quoted(value):
     return "NULL" if value is None else "'" + (str(value) if not isinstance(value, bytes) else "bytes").replace("'", "''") + "'"
 
 
+# Arrays that stand for the other file.
+OTHERS = ["[0, 1]", "[2, 0.5, null]", "[[1, 2, 3], [4, 5, 6]]", '["a", "b"]']
+
+
 def script(rng):
     """All of them, in any order, as SQL for the shell: over `f` by its path or as a BLOB, with sensible arguments or none."""
     lines = []
@@ -55,5 +59,6 @@ def script(rng):
         lines += ["ROLLBACK", "DROP TABLE IF EXISTS t", "DROP TABLE IF EXISTS r", re.sub("%Q", lambda _: quoted(next(texts)), setup)]
         source = rng.choice(["readfile('f')", "'f'"])
         for text in filter(None, (sql, same)):
-            lines.append(re.sub(r"\?(\d)", lambda number: source if number[1] == "1" else quoted(values[int(number[1]) - 2]), text))
+            arguments = [source, *map(quoted, values), f"npy_from_json('{rng.choice(OTHERS)}')"]
+            lines.append(re.sub(r"\?(\d)", lambda number: arguments[int(number[1]) - 1], text))
     return "".join(line + ";\n" for line in lines if line)

@@ -39,7 +39,7 @@ def replay(target, paths):
         [program, *paths],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=shell.environment(shell.ROOT),
+        env=dict(shell.environment(shell.ROOT), FUZZ_PATIENCE="1" if shell.FLAVOUR == "release" else "10"),
         timeout=shell.PATIENCE,
     )
     lines = done.stdout.decode("utf-8", "backslashreplace").splitlines()

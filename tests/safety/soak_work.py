@@ -148,6 +148,7 @@ class Session:
         if self.rng.random() < 0.5:
             put("f", contents)
         source = self.rng.choice([contents, contents, "f", "d/f", self.rng.choice(self.handles)])
+        other = self.rng.choice([contents, self.rng.choice(self.small)])
         sensible = [None if own is None else own.decode() for own in seeds.arguments_of(sql + setup)]
         values = [own if own is not None and self.rng.random() < 0.8 else self.rng.choice(ODD) for own in sensible]
         if setup:
@@ -156,7 +157,7 @@ class Session:
             for statement in re.sub("%Q", lambda _: quoted(next(texts)), setup).split("; "):
                 self.run(statement)
         for text in filter(None, (sql, same)):
-            self.run(text, (source, *values)[: max(map(int, re.findall(r"\?(\d)", text)), default=0)])
+            self.run(text, (source, *values, other)[: max(map(int, re.findall(r"\?(\d)", text)), default=0)])
 
     def run_script(self):
         for sql in re.sub(r"\{\}", lambda _: quoted(self.some_path()), self.rng.choice(SCRIPTS)).split("; "):
