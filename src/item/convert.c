@@ -1,11 +1,11 @@
 /*
- * Items go through a pipeline block by block, whose steps are chosen once for the two types:
+ * Items go block by block through a pipeline whose steps are chosen once for the two types:
  *
  *     items -> stage (copied when swapped, apart or few) -> load -> recast -> store -> stage -> items
- *                                                    a form of convert_block.h
+ *                                                    an npyx_form
  *
- * Each step runs over 64 items whatever it meets and tells only whether all was well; which item was not is
- * looked for when it was not.
+ * Each step runs over 64 items whatever it meets, and reports only whether all fit; only if not is the item
+ * looked for that does not.
  */
 #include "convert.h"
 
@@ -28,10 +28,10 @@ npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npy
                      npyx_dtype_shown(to).name, are_numbers ? ", which has no imaginary part" : "");
 }
 
-/* The way of a block, chosen once. Complex items are two parts each. */
+/* The steps for a block, chosen once. Complex items are two parts each. */
 typedef struct pipeline {
     npyx_type from, to; /* parts */
-    npyx_form form;     /* what load gives */
+    npyx_form form;     /* what load yields */
     npyx_block_load *load;
     npyx_block_recast *recast; /* NULL: none */
     npyx_block_store *store;
@@ -65,7 +65,7 @@ static bool run_block(const pipeline *line, const uint8_t *parts, uint8_t *out) 
     return line->store(&block, out) && fits;
 }
 
-/* A value as text, with a NUL. */
+/* Writes a value as text, with a NUL. */
 static void write_value(npyx_type type, const uint8_t *part, char *text) {
     npyx_block_room room;
     const uint8_t *parts = npyx_block_stage(&room, type, NPYX_HOST_IS_BIG_ENDIAN, part, 0, 1);
@@ -91,7 +91,7 @@ static void write_value(npyx_type type, const uint8_t *part, char *text) {
     text[nbytes] = '\0';
 }
 
-/* Tells of the first part in a block that does not fit; first is the block's first part. */
+/* Reports the first part in a block that does not fit; first is the index of the block's first part. */
 static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64_t first,
                                const npyx_dtype *to, int64_t first_item, npyx_error *error) {
     size_t part_nbytes = npyx_types[line->from].itemsize;
@@ -108,7 +108,7 @@ static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64
                      first_item + (first + i) / line->parts_per_item, value, npyx_dtype_shown(to).name);
 }
 
-/* Puts the first count parts of a result where they belong, in the byte order of its dtype. */
+/* Puts the first count parts of a result in their places, in the byte order of its dtype. */
 static void stage_out(npyx_block_room *out, const pipeline *line, uint8_t *target, size_t count) {
     size_t part_nbytes = npyx_types[line->to].itemsize;
     if (line->swaps_out)
@@ -153,7 +153,7 @@ npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int
         return convert_numbers(from, items, nelem, to, out, first_item, error);
     memcpy(out, items, (size_t)(nelem * from->itemsize));
     if (from->type == NPYX_STRUCT || from->is_big_endian != to->is_big_endian) {
-        npyx_element_swap(from, out, nelem); /* to little-endian, and from there, which is the same step */
+        npyx_element_swap(from, out, nelem); /* to little-endian and back from it, which is the same step */
         npyx_element_swap(to, out, nelem);
     }
     return NPYX_OK;

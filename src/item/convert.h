@@ -1,29 +1,29 @@
 /*
- * Items of one numeric dtype as another, as ndarray.astype, but refusing what NumPy leaves undefined or
- * wraps.
+ * Converts items of one numeric dtype to another, like ndarray.astype, but refuses what NumPy leaves
+ * undefined or wraps.
  */
 #ifndef NPYX_CONVERT_H
 #define NPYX_CONVERT_H
 
 #include "array/dtype.h"
 
-/* Whether items of from can be converted to to at all: bool, integers, floats of every width and complex,
- * from any to any, but complex to what is not complex; dtypes that are equal but for their byte order always.
- * NPYX_INVALID names both. */
+/* Whether items of from can be converted to to at all: any of bool, integers, floats of every width and
+ * complex to any other, except complex to what is not complex; dtypes that differ only in byte order always
+ * can. NPYX_INVALID names both. */
 npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npyx_error *error);
 
-/* Converts nelem items, which lie in C order in items, to out, which has room for nelem of to's items and
- * overlaps nothing. Floats are rounded once to nearest, ties to even; floats to integers are truncated toward
- * zero; not zero is true. NPYX_INVALID, naming the value and its index (counted
- * from first_item, which the first of these items has), for what does not fit: an integer
- * outside of the type, a finite float that would become infinite, NaN or an infinity as an integer. NaN stays
- * NaN and infinities stay infinities among floats (float8_e4m3fn has none: refused). */
+/* Converts nelem items, in C order in items, to out, which has room for nelem items of to and overlaps
+ * nothing. Floats are rounded once to nearest, ties to even; floats to integers are truncated toward zero;
+ * any nonzero value is true. NPYX_INVALID, naming the value and its index (counted from first_item, the index
+ * of items[0]), for what does not fit: an integer out of the type's range, a finite float that would become
+ * infinite, NaN or an infinity as an integer. Among floats, NaN stays NaN and infinities stay infinities
+ * (float8_e4m3fn has none: refused). */
 npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int64_t nelem,
                                const npyx_dtype *to, uint8_t *out, int64_t first_item, npyx_error *error);
 
 /*
- * Numbers of any type in blocks of 64, in one of a few forms: what conversions, filters and statistics have
- * in common. Blocks are always whole, so that compilers know how often the loops run and vectorise them.
+ * Numbers of any type in blocks of 64, in one of a few forms, as conversions, filters and statistics share
+ * them. Blocks are always whole, so that compilers know the loops' lengths and vectorise them.
  */
 
 enum { NPYX_BLOCK_NELEM = 64, NPYX_MAX_PART_NBYTES = 16 };
@@ -52,34 +52,33 @@ typedef struct npyx_block_room {
     uint8_t bytes[NPYX_BLOCK_NELEM * NPYX_MAX_PART_NBYTES];
 } npyx_block_room;
 
-/* Count items of a type that is not complex, step_nbytes apart, as a whole block in the host's byte order:
- * where they lie when they are one, else copied to room and filled up with the first, because a 0 fits not
- * every type. count is at least 1. */
+/* Returns count items of a type that is not complex, step_nbytes apart, as a whole block in the host's byte
+ * order: in place if they are one already, else copied to room and padded with the first, because 0 does not
+ * fit every type. count is at least 1. */
 const uint8_t *npyx_block_stage(npyx_block_room *room, npyx_type type, bool is_big_endian,
                                 const uint8_t *items, size_t step_nbytes, size_t count);
 
-/* Reads a block of items of the host's byte order. There is one for each type and its own form; for I32 and
- * integers below 32 bits, bool and i4; for F64 and every type, rounded to nearest. NULL: none. */
+/* Loads a block of items in the host's byte order. Exists for each type and its own form; for I32 and bool,
+ * i4 and integers below 32 bits; for F64 and every type, rounded to nearest. NULL: none. */
 typedef void npyx_block_load(const uint8_t *restrict items, npyx_block *restrict block);
 npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form);
 
 /* Reads nelem items of a type that is not complex, step_nbytes apart, as doubles, each rounded to nearest.
- * out has room for whole blocks; behind the last item it is undefined. */
+ * out has room for whole blocks; it is undefined after the last item. */
 void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, size_t step_nbytes,
                       size_t nelem, double *out);
 
-/* Changes a block's form; false when a value does not fit. */
+/* Changes a block's form; false if a value does not fit. */
 typedef bool npyx_block_recast(npyx_block *block);
 
-/* What makes of a block a form that items of a type can be written from, for forms that have no way of their
- * own: to X87 exact; to F64 rounded to odd, so that rounding once more to a narrower format is rounding once,
- * and to nearest for f8; from X87 to integers truncated, and to bool as 1 for what is not zero. NULL: the
- * form is that already. */
+/* Recasts a block to a form that items of a type can be stored from, if its own cannot be: to X87 exact; to
+ * F64 rounded to odd, so that rounding again to a narrower format is rounding once, and to nearest for f8;
+ * from X87 to integers truncated, and to bool as 1 for any nonzero value. NULL: no recast is needed. */
 npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_type to, npyx_form *form);
 
-/* Writes a block as items of the host's byte order; false when a value does not fit: the items are then
- * undefined. There is one from I64, U64 and F64 to bool, the integers, f4 and f8; from I32 to f4 and f8; from
- * F64 to the narrow floats; from X87 to x87. NULL: none. */
+/* Stores a block as items in the host's byte order; false if a value does not fit: the items are then
+ * undefined. Exists from I64, U64 and F64 to bool, the integers, f4 and f8; from I32 to f4 and f8; from F64
+ * to the narrow floats; from X87 to x87. NULL: none. */
 typedef bool npyx_block_store(const npyx_block *restrict block, uint8_t *restrict out);
 npyx_block_store *npyx_block_storer(npyx_form form, npyx_type type);
 

@@ -1,3 +1,4 @@
+/* The first steps of a conversion: items to blocks in one form, and blocks from form to form. */
 #include "convert.h"
 
 npyx_form npyx_block_form(npyx_type type) {
@@ -31,7 +32,7 @@ const uint8_t *npyx_block_stage(npyx_block_room *room, npyx_type type, bool is_b
         }                                                                                                    \
     }
 
-/* Type, code, C's type for the bits, and the value. */
+/* type, code, C type of the bits, value */
 #define SMALL_INTEGERS(X)                                                                                    \
     X(BOOL, bool, uint8_t, x != 0)                                                                           \
     X(I1, i1, uint8_t, (x ^ 0x80) - 0x80)                                                                    \
@@ -55,7 +56,7 @@ LOADER(load_f64_f8, double, f64, x)
     LOADER(load_f64_##word, uint##nbits##_t, f64, (double)npyx_##word##_to_f32(x))
 NPYX_NARROWS(NARROW_LOADER)
 
-/* Items of x87, which lie in more bytes than they have. */
+/* Items of x87, which occupy more bytes than they use. */
 typedef uint8_t x87_12[12], x87_16[16];
 #define X87 npyx_x87_load(x, sizeof x, NPYX_HOST_IS_BIG_ENDIAN)
 
@@ -87,13 +88,13 @@ void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, 
         npyx_block_room room;
         size_t count = nelem - first < NPYX_BLOCK_NELEM ? nelem - first : NPYX_BLOCK_NELEM;
         load(npyx_block_stage(&room, type, is_big_endian, items + first * step_nbytes, step_nbytes, count),
-             (npyx_block *)(out + first)); /* of which it writes the doubles alone */
+             (npyx_block *)(out + first)); /* it writes only the doubles */
     }
 }
 
 /*
- * From form to form, in place. The forms of 8 bytes lie where they were; X87's lie wider, so a block becomes
- * one from its end and ceases to be one from its beginning.
+ * From form to form, in place. Forms of 8 bytes keep their places; X87's are wider, so a block is recast to
+ * X87 from its end and from X87 from its beginning.
  */
 
 #define RECASTER(name, source_type, source, target, expression)                                              \
@@ -105,7 +106,7 @@ void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, 
         return true;                                                                                         \
     }
 
-/* Up to 64 bits to the 53 that a double has: what is cut leaves its mark on the lowest. */
+/* Up to 64 bits to the 53 of a double: the bits cut off set the lowest one if any was set. */
 static inline uint64_t convert_round_to_odd(uint64_t bits) {
     uint64_t odd = (bits & ~(uint64_t)0x7ff) | (uint64_t)((bits & 0x7ff) != 0) << 11;
     return bits >> 53 != 0 ? odd : bits;
@@ -149,8 +150,8 @@ static bool round_x87(npyx_block *block, bool to_odd) {
     for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
         npyx_x87 x = block->x87[i];
         bool is_finite = (x.sign_exponent & 0x7fff) != 0x7fff;
-        /* NaN must not become infinity by losing its lowest bits. Doubles below the normal ones may be
-         * rounded to nearest: they are nothing to a narrower format. */
+        /* NaN must not become infinity by losing its lowest bits. Subnormal doubles may be rounded to
+         * nearest: they are 0 in a narrower format. */
         if (is_finite && to_odd)
             x.significand = convert_round_to_odd(x.significand);
         double value = npyx_x87_to_f64(x);
@@ -167,7 +168,7 @@ static bool round_x87(npyx_block *block, bool to_odd) {
 X87_RECASTER(recast_x87_f64, round_x87(block, true))
 X87_RECASTER(recast_x87_nearest, round_x87(block, false))
 
-/* Toward zero; false for what is none or needs more than 64 bits. */
+/* Toward zero; false for what is not a number or needs more than 64 bits. */
 static bool truncate_x87(npyx_x87 x, uint64_t *magnitude) {
     int biased_exponent = x.sign_exponent & 0x7fff;
     int exponent = biased_exponent - 16383;
@@ -180,7 +181,7 @@ static bool truncate_x87(npyx_x87 x, uint64_t *magnitude) {
     return true;
 }
 
-/* To integers whose magnitudes are at most greatest, and of negative ones at most least. */
+/* To integers whose magnitudes are at most greatest, or least if negative. */
 static bool truncate_block(npyx_block *block, uint64_t greatest, uint64_t least) {
     bool fits = true;
     for (size_t i = 0; i < NPYX_BLOCK_NELEM; i++) {

@@ -1,6 +1,7 @@
+/* The last step of a conversion: blocks to items, with a check that every value fits. */
 #include "convert.h"
 
-/* Each loop runs to the end, whatever it meets, and tells only whether all was well. */
+/* Each loop runs to the end, whatever it meets, and reports only whether all fit. */
 #define STORER(name, source_type, source, target_type, expression, misfit)                                   \
     static bool name(const npyx_block *restrict block, uint8_t *restrict out) {                              \
         uint64_t misfits = 0;                                                                                \
@@ -13,7 +14,7 @@
         return misfits == 0;                                                                                 \
     }
 
-/* Doubles strictly between below and above truncate to the type; word_type is what processors convert to. */
+/* Doubles strictly between below and above truncate to the type; processors convert to word_type. */
 #define TRUNCATING_STORER(code, target_type, word_type, below, above)                                        \
     static bool store_f64_##code(const npyx_block *restrict block, uint8_t *restrict out) {                  \
         int64_t misfits = 0;                                                                                 \
@@ -28,8 +29,8 @@
         return true;                                                                                         \
     }
 
-/* Integers as 64 bits, of which the target must keep all; where the signedness differs, the highest must be
- * zero too. */
+/* Integers as 64 bits, all of which the target must keep; if the signedness differs, the highest must be
+ * zero, too. */
 #define HIGHEST ((uint64_t)1 << 63)
 #define INTEGER_STORERS(code, target_type, word_type, below, above, i64_reject, u64_reject)                  \
     STORER(store_i64_##code, uint64_t, u64, target_type, x, (x ^ (uint64_t)y) | (x & (i64_reject)))          \
@@ -55,7 +56,7 @@ STORER(store_u64_f4, uint64_t, u64, float, x, 0)
 STORER(store_u64_f8, uint64_t, u64, double, x, 0)
 STORER(store_f64_f8, double, f64, double, x, 0)
 
-/* Infinities are rare: only where there is one, what it came from is looked at. */
+/* Infinities are rare: only if there is one are the sources looked at. */
 static bool store_f64_f4(const npyx_block *restrict block, uint8_t *restrict out) {
     float rounded[NPYX_BLOCK_NELEM];
     uint32_t bits[NPYX_BLOCK_NELEM], ninfinities = 0;

@@ -1,3 +1,4 @@
+/* Single items as values, and the swap of their byte order. */
 #include "object.h"
 
 #include "text/number_text.h"
@@ -18,7 +19,7 @@ static void set_bytes(npyx_value *value, npyx_value_kind kind, const void *bytes
     value->nbytes = nbytes;
 }
 
-/* The integer types, bool among them, that fit an int64_t. */
+/* The integer types, bool included, that fit an int64_t. */
 static int64_t load_integer(npyx_type type, const uint8_t *item, bool is_big_endian) {
     switch (type) {
     case NPYX_BOOL: return *item != 0;
@@ -51,7 +52,7 @@ static npyx_status element_append_text(const npyx_dtype *dtype, const uint8_t *i
         ncharacters--;
     for (int64_t i = 0; i < ncharacters; i++) {
         if (!npyx_buffer_reserve(out, 4))
-            return NPYX_OK; /* the buffer remembers why */
+            return NPYX_OK; /* the buffer keeps the reason */
         uint32_t code_point = npyx_load_u32(item + 4 * i, dtype->is_big_endian);
         size_t nbytes = npyx_utf8_encode(code_point, out->bytes + out->nbytes);
         if (nbytes == 0)
@@ -111,7 +112,7 @@ npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, np
         set_bytes(value, is_text ? NPYX_VALUE_TEXT : NPYX_VALUE_BLOB, item, nbytes);
         break;
     }
-    default: /* V, and what lies in its kind */
+    default: /* V, and the types whose kind it is */
         if (dtype->type == NPYX_VOID)
             set_bytes(value, NPYX_VALUE_BLOB, item, (size_t)dtype->itemsize);
         else
@@ -143,7 +144,7 @@ bool npyx_element_needs_swap(const npyx_dtype *dtype) {
 }
 
 void npyx_element_swap(const npyx_dtype *dtype, uint8_t *items, int64_t nelem) {
-    if (dtype->itemsize == 0 || !npyx_element_needs_swap(dtype)) /* items without bytes may be any number */
+    if (dtype->itemsize == 0 || !npyx_element_needs_swap(dtype)) /* without bytes, nelem may be huge */
         return;
     if (dtype->type != NPYX_STRUCT) {
         size_t word_nbytes = npyx_types[dtype->type].swap_nbytes;

@@ -1,15 +1,14 @@
+/* Items and arrays of them as JSON. */
 
 #include "object.h"
 #include "text/number_text.h"
 
-/* Structures hold fields, which hold structures: what recurses here is kept small, for a header nests them
- * 98 deep, and a thread may have 128 KiB of stack. Axes are no recursion. */
+/* Structures hold fields, which hold structures: what recurses here has small frames, since a header nests
+ * them up to 98 deep and a thread may have a stack of 128 KiB. Axes do not recurse. */
 static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                        const uint8_t *items, npyx_buffer *out, npyx_error *error);
 
-/* Items a list writes before it asks for more room. */
-
-/* JSON has no infinities, but 9e999 overflows to one in every reader of doubles, SQLite's included. */
+/* JSON has no infinities, but 9e999 overflows to one in every reader of doubles, the host's included. */
 static size_t append_special(double value, char *out) {
     return npyx_put_text(out, isnan(value) ? "null" : value > 0 ? "9e999" : "-9e999");
 }
@@ -18,9 +17,9 @@ static size_t text_f64(double value, char *out) {
     return isfinite(value) ? npyx_text_f64(value, out) : append_special(value, out);
 }
 
-/* Narrow floats have as few digits as their own width needs, with which a fraction reads back as the same
- * float. From 2^precision on all of them are whole, and fewer digits would be another number in a wider
- * dtype: these have float64's. */
+/* Narrow floats get only the digits their own width needs for a fraction to read back as the same float. From
+ * 2^precision on all of them are whole, and fewer digits would be another number in a wider dtype: these get
+ * float64's. */
 static bool element_is_whole(float value, int precision_nbits) {
     return fabsf(value) >= (float)((uint64_t)1 << precision_nbits);
 }
@@ -36,7 +35,7 @@ static size_t text_narrow(float value, int precision_nbits, int min_exponent, ch
                : text_f64((double)value, out);
 }
 
-/* Writes nelem items with what text makes of them and commas between; room for all is there. */
+/* Writes nelem items as text renders them, separated by commas; there must be room for all. */
 #define WRITE_RUN(text)                                                                                      \
     for (int64_t i = 0; i < nelem; i++, item += itemsize) {                                                  \
         if (i > 0)                                                                                           \
@@ -49,7 +48,7 @@ static size_t text_bool(const uint8_t *item, char *out) {
     return npyx_put_text(out, *item != 0 ? "true" : "false");
 }
 
-/* Above 2^63 - 1 a string, which SQLite's JSON does not round. */
+/* A string above 2^63 - 1, as the host's JSON would round a number. */
 static size_t text_u64(uint64_t value, char *out) {
     if (value <= INT64_MAX)
         return npyx_text_u64(value, out);
@@ -63,7 +62,7 @@ static size_t text_timedelta(int64_t count, char *out) {
     return count == NPYX_NAT ? append_special(NAN, out) : npyx_text_i64(count, out);
 }
 
-/* At most NPYX_JSON_NELEM numbers of one type, the type being looked at once. Returns the end of what it
+/* Writes at most NPYX_JSON_NELEM numbers of one type, checking the type only once. Returns the end of what it
  * wrote. */
 static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t nelem, char *out) {
     const bool big = dtype->is_big_endian;
@@ -92,13 +91,13 @@ static char *write_numbers(const npyx_dtype *dtype, const uint8_t *item, int64_t
     return out;
 }
 
-/* The same, into a buffer. Not a part of its callers, which recurse: its own is a large frame. */
+/* Likewise, to a buffer. Not inlined into its callers, which recurse: its frame is large. */
 static __attribute__((noinline)) void append_numbers(const npyx_dtype *dtype, const uint8_t *item,
                                                      int64_t nelem, npyx_buffer *out) {
     enum { NUMBER_NBYTES = NPYX_NUMBER_TEXT_NBYTES + 1 };
     size_t max_nbytes = (size_t)nelem * NUMBER_NBYTES;
     if (out->limit_nbytes != 0 && out->limit_nbytes - out->nbytes < max_nbytes) {
-        char text[NPYX_JSON_NELEM_MOST * NUMBER_NBYTES]; /* it may be less than it could be, and fit */
+        char text[NPYX_JSON_NELEM_MOST * NUMBER_NBYTES]; /* the text may be shorter, and fit */
         npyx_buffer_append(out, text, (size_t)(write_numbers(dtype, item, nelem, text) - text));
     } else if (npyx_buffer_reserve(out, max_nbytes)) {
         out->nbytes = (size_t)(write_numbers(dtype, item, nelem, out->bytes + out->nbytes) - out->bytes);
@@ -111,7 +110,7 @@ static bool element_is_number(const npyx_dtype *dtype) {
            (type == NPYX_DATETIME && dtype->unit == NPYX_UNIT_GENERIC);
 }
 
-/* Bytes that are no text, in hexadecimal: JSON has only strings for them. */
+/* Appends bytes that are not text in hexadecimal: JSON has only strings for them. */
 static void append_hex(const uint8_t *bytes, size_t nbytes, npyx_buffer *out) {
     static const char digits[] = "0123456789ABCDEF";
     if (nbytes > SIZE_MAX / 2 - 1 || !npyx_buffer_reserve(out, nbytes * 2 + 2))
@@ -194,7 +193,7 @@ static npyx_status element_append_items(const npyx_dtype *dtype, const uint8_t *
         else
             NPYX_TRY(append_item(dtype, item, out, error));
         if (out->status != NPYX_OK)
-            return NPYX_OK; /* the buffer remembers why, and the caller asks it */
+            return NPYX_OK; /* the buffer keeps the reason, and the caller checks it */
         if ((i & 0xffff) == 0)
             NPYX_TRY(npyx_poll(out->host, error));
     }
@@ -206,7 +205,7 @@ static void append_brackets(char bracket, int n, npyx_buffer *out) {
         npyx_buffer_append_char(out, bracket);
 }
 
-/* How many of the outer axes begin anew with innermost list number i. */
+/* How many of the outer axes begin anew at innermost list number i. */
 static int count_begun(int nouter, const int64_t *shape, int64_t i) {
     int nbegun = 0;
     while (nbegun < nouter && i % shape[nouter - 1 - nbegun] == 0)
@@ -216,7 +215,7 @@ static int count_begun(int nouter, const int64_t *shape, int64_t i) {
 
 static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                        const uint8_t *items, npyx_buffer *out, npyx_error *error) {
-    int nouter = 0; /* axes whose entries are lists; what lies in an axis of length 0 is not seen */
+    int nouter = 0; /* axes whose entries are lists; what is within an axis of length 0 is not shown */
     int64_t nlists = 1;
     if (ndim == 0)
         return element_append_items(dtype, items, 1, out, error);
@@ -239,11 +238,11 @@ static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const 
     return NPYX_OK;
 }
 
-/* What a claim can make of few bytes: more JSON than this is refused when there are no bytes behind it. */
+/* Limits what a claim can make of few bytes: more JSON than this is refused if no bytes back it. */
 enum { EMPTY_JSON_NBYTES = 1 << 20 };
 
-/* The least that a list of lists, of items that take item_nbytes each, can be. Beyond every limit any number
- * will do. */
+/* The least length of nested lists whose items take item_nbytes each. Any number will do beyond every
+ * limit. */
 static double least_list(int ndim, const int64_t *shape, double item_nbytes) {
     for (int axis = ndim - 1; axis >= 0; axis--)
         item_nbytes = fmin(1 + (double)shape[axis] * (item_nbytes + 1), 0x1p900);

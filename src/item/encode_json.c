@@ -1,27 +1,27 @@
 /*
- * SQL values and JSON as items.
+ * Values and JSON as items.
  *
- * JSON is read token by token while the dtype says what is to come: lists along the axes, and where an item
- * is due a scalar, `[re, im]`, or an object or a list of fields, whose subarrays are lists again:
+ * JSON is read token by token while the dtype says what must follow: lists along the axes, and for an item a
+ * scalar, `[re, im]`, or an object or a list of fields, whose subarrays are lists again:
  *
  *     [[{"x": 1, "v": [1, 2]}, ...], ...]       shape (n, m) of [('x', '<i4'), ('v', '<f4', (2,))]
  *
- * Nothing is built in between; the depth is that of the text, which the reader bounds.
+ * Nothing is built in between; the recursion is as deep as the text, which the reader bounds.
  */
 
 #include "encode.h"
 #include "text/json_text.h"
 
-/* Each takes the value whose first token is at hand, and leaves its last one there. */
+/* Both read the value whose first token is current, and leave its last one current. */
 static npyx_status encode_item(npyx_json_reader *r, const npyx_dtype *dtype, uint8_t *item,
                                npyx_error *error);
 static npyx_status encode_lists(npyx_json_reader *r, const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                 uint8_t *items, npyx_error *error);
 
-/* The places of lists on the way to a fault, from the outermost: `[2, 0]: ` before the message. */
+/* Puts the indices of the lists around a fault before its message, outermost first: `[2, 0]: `. */
 static __attribute__((noinline)) npyx_status encode_place(npyx_error *error, npyx_status status,
                                                           int64_t index) {
-    if (error != NULL && error->message[0] == '[') { /* made by the list within */
+    if (error != NULL && error->message[0] == '[') { /* written by the list within */
         char within[NPYX_MESSAGE_NBYTES];
         memcpy(within, error->message + 1, sizeof within - 1);
         if (status == NPYX_INVALID)
@@ -31,7 +31,7 @@ static __attribute__((noinline)) npyx_status encode_place(npyx_error *error, npy
     return npyx_error_place(error, status, "[%" PRId64 "]", index);
 }
 
-/* Goes on to the next value of a list of nexpected, of which nread were read. *is_end: that was the last. */
+/* Moves to the next value of a list of nexpected, nread of which were read. *is_end: there is none. */
 static __attribute__((noinline)) npyx_status
 next_of_list(npyx_json_reader *r, int64_t nread, int64_t nexpected, bool *is_end, npyx_error *error) {
     NPYX_TRY(npyx_json_next(r, error));
@@ -42,7 +42,7 @@ next_of_list(npyx_json_reader *r, int64_t nread, int64_t nexpected, bool *is_end
     return NPYX_OK;
 }
 
-/* The tokens that a value begins with. */
+/* The tokens that begin a value. */
 static const char *const token_names[] = {
     [NPYX_JSON_NULL] = "null",       [NPYX_JSON_TRUE] = "true",       [NPYX_JSON_FALSE] = "false",
     [NPYX_JSON_NUMBER] = "a number", [NPYX_JSON_STRING] = "a string", [NPYX_JSON_LIST] = "a list",
@@ -65,8 +65,7 @@ static npyx_status encode_complex(npyx_json_reader *r, const npyx_dtype *dtype, 
     }
 }
 
-/* --- structured items ------------------------------------------------------------------------------------
- */
+/* ---- structured items ---- */
 
 static npyx_status encode_field(npyx_json_reader *r, const npyx_field *field, uint8_t *item,
                                 npyx_error *error) {
@@ -141,7 +140,7 @@ static npyx_status encode_object(npyx_json_reader *r, const npyx_dtype *dtype, u
 
 static npyx_status encode_struct(npyx_json_reader *r, const npyx_dtype *dtype, uint8_t *item,
                                  npyx_error *error) {
-    memset(item, 0, (size_t)dtype->itemsize); /* what lies between the fields */
+    memset(item, 0, (size_t)dtype->itemsize); /* the bytes between the fields */
     if (r->token == NPYX_JSON_OBJECT)
         return encode_object(r, dtype, item, error);
     if (r->token == NPYX_JSON_LIST)
@@ -150,8 +149,7 @@ static npyx_status encode_struct(npyx_json_reader *r, const npyx_dtype *dtype, u
                               "a structured item is an object or a list of its fields", error);
 }
 
-/* --- items -----------------------------------------------------------------------------------------------
- */
+/* ---- items ---- */
 
 static npyx_status encode_item(npyx_json_reader *r, const npyx_dtype *dtype, uint8_t *item,
                                npyx_error *error) {
@@ -170,13 +168,13 @@ static npyx_status encode_item(npyx_json_reader *r, const npyx_dtype *dtype, uin
     return npyx_encode_refuse(dtype, token_names[r->token], "", error);
 }
 
-/* What is the same for all lists of an array. JSON nests 1,000 deep, and a thread may have 128 KiB of stack:
- * so it is not handed down. */
+/* What all lists of an array share. JSON nests 1,000 deep, and a thread may have a stack of 128 KiB: so it is
+ * not passed down. */
 typedef struct encode_axes {
     npyx_json_reader *r;
     const npyx_dtype *dtype;
     npyx_error *error;
-    bool is_end; /* of the list at hand */
+    bool is_end; /* of the current list */
 } encode_axes;
 
 static npyx_status encode_axis(encode_axes *axes, int ndim, const int64_t *shape, uint8_t *items) {
@@ -227,7 +225,7 @@ npyx_status npyx_encode_json(npyx_host *host, const char *text, size_t nbytes, c
     return status;
 }
 
-/* A complex number is a list in JSON; `1e3` and `true` are texts in place of a number. */
+/* A complex number is a list in JSON; `1e3` and `true` are texts instead of numbers. */
 static bool begins_list(const char *text, size_t nbytes) {
     size_t i = 0;
     while (i < nbytes && (text[i] == ' ' || (text[i] >= '\t' && text[i] <= '\r')))

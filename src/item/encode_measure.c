@@ -1,4 +1,4 @@
-/* What JSON text holds, and the dtype that follows from it. */
+/* What a JSON text holds, and the dtype that follows from it. */
 #include <stdio.h>
 
 #include "array/array.h"
@@ -10,12 +10,12 @@ _Static_assert(sizeof((npyx_json_form *)0)->shape / sizeof(int64_t) == NPYX_MAX_
 typedef struct measuring {
     npyx_json_reader reader;
     npyx_json_form *form;
-    int64_t at[NPYX_MAX_NDIM]; /* where the token at hand stands */
+    int64_t at[NPYX_MAX_NDIM]; /* the indices of the current token */
     npyx_error *error;
 } measuring;
 
-/* How many lists stand around the first scalar of a structured item that is written as lists. *ends_empty:
- * the innermost of them is empty. */
+/* How many lists enclose the first scalar of a structured item that is written as lists. *ends_empty: the
+ * innermost of them is empty. */
 static int list_depth(const npyx_dtype *dtype, bool *ends_empty) {
     int depth = 0;
     *ends_empty = false;
@@ -32,7 +32,7 @@ static int list_depth(const npyx_dtype *dtype, bool *ends_empty) {
     return depth + (npyx_dtype_kind(dtype) == 'c');
 }
 
-/* Finds ndim by going down the first entry of each list. */
+/* Finds ndim by descending into the first entry of each list. */
 static npyx_status find_ndim(measuring *m, const npyx_dtype *dtype) {
     npyx_json_reader *r = &m->reader;
     int depth = -1;
@@ -139,16 +139,16 @@ npyx_status npyx_json_measure(npyx_host *host, const char *text, size_t nbytes, 
     if (status == NPYX_OK)
         status = measure_whole(&m, has_list_items);
     npyx_json_clear(&m.reader);
-    form->nelem = 1; /* items are at most as many as the text has bytes */
+    form->nelem = 1; /* there are at most as many items as bytes of text */
     for (int axis = 0; axis < form->ndim; axis++) {
         int64_t *length = &form->shape[axis];
-        *length = *length < 0 ? 0 : *length; /* below 0 behind an empty axis: never seen */
+        *length = *length < 0 ? 0 : *length; /* below 0 after an empty axis: never seen */
         form->nelem *= *length;
     }
     return status;
 }
 
-/* Why items of these kinds have no dtype in common; NULL when they have one. */
+/* Why items of these kinds have no common dtype; NULL if they have one. */
 static const char *why_without_dtype(const npyx_json_form *form) {
     bool has_number = form->has_integer || form->has_u64 || form->has_real;
     if (form->has_object)
@@ -174,7 +174,7 @@ npyx_status npyx_json_dtype(npyx_arena *arena, const npyx_json_form *form, const
         return npyx_fail(error, NPYX_INVALID, -1, "%s", why);
     npyx_dtype *made = npyx_arena_alloc(arena, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
-    bool is_real = form->has_real || form->has_null; /* nulls stand among numbers alone */
+    bool is_real = form->has_real || form->has_null; /* nulls occur only among numbers */
     npyx_type type = form->has_text      ? NPYX_TEXT
                      : is_real           ? NPYX_F8
                      : form->has_u64     ? NPYX_U8

@@ -1,3 +1,4 @@
+/* Single values as items, and the messages about those that do not fit. */
 #include "encode.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ static npyx_status refuse_number(const npyx_dtype *dtype, const npyx_number *num
     return npyx_encode_refuse(dtype, text, why, error);
 }
 
-/* A text, whose beginning is shown in quotes, or a BLOB. */
+/* Refuses a text, the beginning of which is shown in quotes, or a BLOB. */
 static npyx_status refuse_bytes(const npyx_dtype *dtype, bool is_text, const void *bytes, size_t nbytes,
                                 const char *why, npyx_error *error) {
     enum { MOST_NBYTES = 48 };
@@ -30,8 +31,7 @@ static npyx_status refuse_bytes(const npyx_dtype *dtype, bool is_text, const voi
     return npyx_encode_refuse(dtype, shown, why, error);
 }
 
-/* --- numbers ---------------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 /* As an integer of 64 bits: false for fractions and what is out of range. */
 static bool make_integer(const npyx_number *number, npyx_number *integer) {
@@ -46,7 +46,7 @@ static bool make_integer(const npyx_number *number, npyx_number *integer) {
     return true;
 }
 
-/* The types that an int64_t and a uint64_t hold. */
+/* For the types whose values an int64_t or a uint64_t holds. */
 static bool store_integer(npyx_type type, bool big, const npyx_number *number, uint8_t *item) {
     const npyx_integer_limits limits = npyx_type_limits(type);
     uint64_t word = number->form == NPYX_NUMBER_U64 ? number->u64 : (uint64_t)number->i64;
@@ -61,7 +61,7 @@ static bool store_integer(npyx_type type, bool big, const npyx_number *number, u
     return number->i64 >= limits.low && number->i64 <= limits.high;
 }
 
-/* A float that is not complex; false when it is finite and would not be. */
+/* For floats that are not complex; false if a finite number would become infinite. */
 static bool store_real(const npyx_dtype *dtype, const npyx_number *number, uint8_t *item) {
     const bool big = dtype->is_big_endian, is_signed = number->form == NPYX_NUMBER_I64;
     double value = number->f64;
@@ -77,7 +77,7 @@ static bool store_real(const npyx_dtype *dtype, const npyx_number *number, uint8
         return !isinf(narrow) || isinf(value);
     }
     if (number->form != NPYX_NUMBER_F64) {
-        /* by the conversions of arrays, which round once: by way of a double it would be twice */
+        /* as arrays are converted, which rounds once: by way of a double it would be twice */
         const npyx_dtype from = {.type = is_signed ? NPYX_I8 : NPYX_U8,
                                  .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN,
                                  .multiple = 1,
@@ -144,15 +144,14 @@ npyx_status npyx_encode_null(const npyx_dtype *dtype, const char *name, uint8_t 
         return npyx_encode_refuse(dtype, name, "", error);
     npyx_dtype part = npyx_dtype_part(dtype);
     store_real(&part, &nan, item);
-    if (part.type != dtype->type) /* as NumPy: both parts */
+    if (part.type != dtype->type) /* as in NumPy: both parts */
         store_real(&part, &nan, item + part.itemsize);
     return NPYX_OK;
 }
 
-/* --- bytes -----------------------------------------------------------------------------------------------
- */
+/* ---- bytes ---- */
 
-/* Whether n characters or bytes fit an item that has room for so many. */
+/* Checks that n characters or bytes fit an item with that much room. */
 static npyx_status check_length(const npyx_dtype *dtype, bool is_text, const void *bytes, size_t nbytes,
                                 size_t n, size_t room, npyx_error *error) {
     const char *unit = dtype->type == NPYX_TEXT ? "character" : "byte";
@@ -189,7 +188,7 @@ static npyx_status encode_characters(const npyx_dtype *dtype, const char *text, 
     return NPYX_OK;
 }
 
-/* Bytes of an S. */
+/* Encodes bytes for S. */
 static npyx_status encode_bytes(const npyx_dtype *dtype, bool is_text, const void *bytes, size_t nbytes,
                                 uint8_t *item, npyx_error *error) {
     const size_t room = (size_t)dtype->itemsize;
@@ -211,7 +210,7 @@ npyx_status npyx_encode_text(const npyx_dtype *dtype, const char *text, size_t n
         NPYX_TRY(npyx_datetime_parse(text, nbytes, dtype->unit, dtype->multiple, &count, error));
         npyx_store_u64(item, (uint64_t)count, dtype->is_big_endian);
         return NPYX_OK;
-    case NPYX_U8: /* the one way in which SQL has integers above 2^63 - 1 */
+    case NPYX_U8: /* the only form in which SQL has integers above 2^63 - 1 */
         if (nbytes > 0 && npyx_number_read(text, nbytes, &number) == nbytes &&
             number.form != NPYX_NUMBER_F64 && store_integer(NPYX_U8, dtype->is_big_endian, &number, item))
             return NPYX_OK;

@@ -1,16 +1,16 @@
 /*
- * A comparison becomes bounds: integers between two int64_t, reals between two doubles, all of them included.
+ * A comparison becomes bounds: integers between two int64_t, reals between two doubles, both included.
  * Integers and floats below 32 bits then become ranges of bit patterns, at most two of which pass:
  *
  *     int8 >= -3           00..7f pass, 80..fc fail, fd..ff pass: one range, fd to 7f, across the largest
  *     float16 in [-1, 2]   0000..4000 (0 to 2) and 8000..bc00 (-0 to -1)
  *
- * so that one kernel serves them all. The bounds are exact, also between integers and doubles (SQLite's
+ * so that one kernel serves them all. The bounds are exact, even between integers and doubles (as in SQLite's
  * sqlite3IntFloatCompare); where SQL sees another value than the bits say, more is let through.
  */
 #include "filter.h"
 
-/* Items that are compared as integers, or as doubles. */
+/* Whether items are compared as integers or as doubles. */
 typedef enum domain { DOMAIN_NONE, DOMAIN_INTEGER, DOMAIN_REAL } domain;
 
 static domain domain_of(const npyx_dtype *dtype, npyx_component component) {
@@ -24,9 +24,9 @@ static domain domain_of(const npyx_dtype *dtype, npyx_component component) {
 }
 
 /*
- * Bounds. Whatever the type, the items that satisfy a comparison are those between two numbers, or those that
- * are not. The numbers are int64_t, or doubles as their places: 0 is that of 0.0 and -0.0, the next ones on
- * both sides are those of the least doubles, and the last ones those of the infinities.
+ * Bounds. Whatever the type, the items that satisfy a comparison are those between two numbers, or all the
+ * others. The numbers are int64_t, or doubles as places: 0 is that of 0.0 and -0.0, the next ones on both
+ * sides are those of the least doubles, and the last ones those of the infinities.
  */
 
 /* Both ends included; empty when low > high. */
@@ -63,7 +63,7 @@ int npyx_operand_compare(npyx_operand a, npyx_operand b) {
                      : (a.integer > b.integer) - (a.integer < b.integer);
 }
 
-/* Of NOT_EQUAL the bounds that must not be. */
+/* For NOT_EQUAL, the bounds to be outside of. */
 static bounds bounds_of(domain seen_as, npyx_comparison comparison, npyx_operand operand) {
     const bounds none = {1, 0}, every = seen_as == DOMAIN_REAL ? (bounds){-INFINITE_PLACE, INFINITE_PLACE}
                                                                : (bounds){INT64_MIN, INT64_MAX};
@@ -81,7 +81,7 @@ static bounds bounds_of(domain seen_as, npyx_comparison comparison, npyx_operand
             return is_upward ? every : none;
         nearest = (npyx_operand){.integer = (int64_t)operand.real}; /* a fraction is far from the limits */
     }
-    /* the numbers on both sides of the operand, or twice the one that it is */
+    /* the numbers on both sides of the operand, or twice the one it equals */
     int64_t place = nearest.is_real ? place_of_real(nearest.real) : nearest.integer;
     int order = npyx_operand_compare(nearest, operand);
     int64_t floor = place - (order > 0), ceiling = place + (order < 0);
@@ -108,11 +108,11 @@ static void add_integers(npyx_filter *filter, int64_t low, int64_t high) {
     high = high < limits.high ? high : limits.high;
     if (low > high)
         return;
-    bool is_true = filter->dtype->type == NPYX_BOOL && high == 1; /* which any byte but 0 is */
+    bool is_true = filter->dtype->type == NPYX_BOOL && high == 1; /* any byte but 0 is true */
     add_range(filter, (uint64_t)low, is_true ? UINT8_MAX : (uint64_t)high);
 }
 
-/* SQLite sees a u8 item above 2^63 - 1 as TEXT, and decides itself. */
+/* The host sees a u8 item above 2^63 - 1 as TEXT, and decides itself. */
 static void add_texts(npyx_filter *filter) {
     int last = filter->nranges - 1;
     if (last >= 0 && filter->ranges[last].high == INT64_MAX)
@@ -121,7 +121,7 @@ static void add_texts(npyx_filter *filter) {
         add_range(filter, (uint64_t)INT64_MAX + 1, UINT64_MAX);
 }
 
-/* Settles what the ranges added come to: joins two of them across the largest pattern. */
+/* Finishes the ranges: joins two that meet across the largest pattern. */
 static void finish_ranges(npyx_filter *filter) {
     uint64_t mask = UINT64_MAX >> (64 - 8 * filter->dtype->itemsize);
     npyx_pattern_range *ranges = filter->ranges;
@@ -155,8 +155,8 @@ static void set_integers(npyx_filter *filter, bounds wanted) {
 
 /* ---- reals ---- */
 
-/* The largest of the magnitudes of a narrow float: patterns without sign, in the order of their values, with
- * the infinity last; 0 where patterns are made otherwise. */
+/* The largest magnitude of a narrow float: magnitudes are patterns without sign, ordered as their values,
+ * with the infinity last; 0 for types whose patterns are not. */
 static uint64_t largest_magnitude(npyx_type type) {
     const npyx_narrow *narrow = npyx_narrow_of(type);
     if (narrow == NULL || narrow->kind > NPYX_NARROW_FN)
@@ -164,7 +164,7 @@ static uint64_t largest_magnitude(npyx_type type) {
     return narrow->kind == NPYX_NARROW_FN ? 0x7e : npyx_narrow_exponent(narrow);
 }
 
-/* The number of magnitudes whose values are below value, or (or_equal) not above it. */
+/* The number of magnitudes whose values are below value, or also equal to it (or_equal). */
 static uint64_t count_magnitudes(npyx_type type, double value, bool or_equal) {
     uint64_t first = 0, end = largest_magnitude(type) + 1;
     while (first < end) {
@@ -187,7 +187,7 @@ static void add_magnitudes(npyx_filter *filter, double low, double high, uint64_
         add_range(filter, sign | first, sign | (end - 1));
 }
 
-/* Bounds of a narrow float as patterns of positive and of negative values. */
+/* The bounds of a narrow float as patterns of positive and of negative values. */
 static void set_narrow(npyx_filter *filter) {
     uint64_t sign = (uint64_t)1 << (8 * filter->dtype->itemsize - 1);
     if (filter->wants_null) {
@@ -239,7 +239,7 @@ void npyx_filter_init_equal(npyx_filter *filter, const npyx_dtype *dtype, const 
     *filter = (npyx_filter){.dtype = dtype, .component = NPYX_WHOLE, .equal = item};
     filter->passes_all = !is_text && dtype->type != NPYX_BYTES;
     filter->passes_none = item == NULL && !filter->passes_all;
-    /* what is no character reads as U+FFFD, and equals it */
+    /* what is not a character reads as U+FFFD, and equals it */
     for (int64_t off = 0; is_text && item != NULL && off < dtype->itemsize; off += 4)
         filter->passes_all |= npyx_load_u32(item + off, dtype->is_big_endian) == 0xfffd;
 }

@@ -3,12 +3,12 @@
 #include "convert.h"
 
 /*
- * Most filters let few items through. So 64 items are tested together first, as vectors whose results are
- * only ORed, and bits are made, one by one but without a branch, only where something passes.
+ * Most filters let few items through. So 64 items are first tested together, as vectors whose results are
+ * only ORed; bits are computed, one by one but without a branch, only if something passes.
  */
 
-/* The least float that is not below value. Between floats the result of a lower and of an upper bound cross,
- * which nothing lies between and everything outside of. */
+/* The least float that is not below value. If no float is within the bounds, the least and the greatest
+ * cross: nothing is between them, and everything is outside of them. */
 static float least_f32_from(double value) {
     float nearest = (float)value;
     return (double)nearest < value ? nextafterf(nearest, (float)INFINITY) : nearest;
@@ -34,7 +34,7 @@ npyx_filter_kernel *npyx_filter_kernel_of(npyx_lane lane, npyx_simd simd) {
 
 /* ---- any items ---- */
 
-/* 64 items as a kernel takes them. */
+/* 64 items in a kernel's form. */
 typedef union group {
     uint8_t bytes[64 * 8];
     double f64[64];
@@ -49,13 +49,13 @@ static npyx_lane lane_of(const npyx_filter *filter) {
                                                                                  : NPYX_LANE_F8;
 }
 
-/* Whether items are what the kernel takes, but for their byte order. */
+/* Whether the items are in the kernel's form, except for their byte order. */
 static bool is_lane(const npyx_filter *filter) {
     npyx_type type = filter->dtype->type;
     return filter->is_by_pattern || type == NPYX_F8 || lane_of(filter) == NPYX_LANE_F4;
 }
 
-/* Brings at most 64 items, or one part of each, into the kernel's form. */
+/* Copies at most 64 items, or one part of each, to the kernel's form. */
 static void load_group(const npyx_filter *filter, const uint8_t *items, int64_t nelem, group *out) {
     const npyx_dtype *dtype = filter->dtype;
     const size_t itemsize = (size_t)dtype->itemsize;

@@ -1,7 +1,7 @@
 /*
  * Bounds of floats of one width. Included for each by filter_kernels_template.h, with FILTER_KIND,
- * FILTER_ITEM, FILTER_LANE (an integer as wide), and FILTER_LEAST_FROM and FILTER_GREATEST_TO, which make
- * bounds of the filter's doubles; all end here.
+ * FILTER_ITEM, FILTER_LANE (an integer as wide), and FILTER_LEAST_FROM and FILTER_GREATEST_TO, which convert
+ * the filter's doubles to bounds; all are undefined again at the end.
  */
 typedef struct FILTER(bounds) {
     FILTER_ITEM low, high;

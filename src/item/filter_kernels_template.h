@@ -1,11 +1,11 @@
 /*
  * The kernels of one target. Included for each by filter_apply.c, with
  *
- *     FILTER_TARGET    an attribute: what the functions may use of the processor
+ *     FILTER_TARGET    an attribute: the processor features they may use
  *     FILTER_SUFFIX    the end of their names
- *     FILTER_NBYTES    of a vector; they are GNU C's, which become what the processor has
+ *     FILTER_NBYTES    of a vector of GNU C, which becomes what the processor has
  *
- * which end here.
+ * which are undefined again at the end.
  */
 #define FILTER(word) NPYX_JOIN(filter_##word, FILTER_KIND, FILTER_SUFFIX)
 

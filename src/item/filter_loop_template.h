@@ -1,11 +1,11 @@
 /*
- * The loop of one comparison over items of one kind. Included for each, by filter_pattern_template.h and
- * filter_float_template.h, which say what an item is, with
+ * The loop of one comparison over items of one kind. Included for each by filter_pattern_template.h and
+ * filter_float_template.h, which define the item, with
  *
  *     FILTER_LOOP(word)               the names of the functions defined here
  *     FILTER_PASSES(hits, lane, x)    which items of a vector pass (-1), or whether one does (1)
  *
- * which end here. All hits are int32_t: gcc takes masks of 64 bits apart where SSE2 is all there is.
+ * which are undefined again at the end. All hits are int32_t: with SSE2 alone, gcc splits masks of 64 bits.
  */
 
 /* Whether any of 64 items passes. */

@@ -1,10 +1,10 @@
 /*
  * Ranges of patterns of one width. Included for each by filter_kernels_template.h, with FILTER_KIND,
- * FILTER_ITEM and FILTER_LANE, its signed counterpart, which end here.
+ * FILTER_ITEM and FILTER_LANE, its signed counterpart, which are undefined again at the end.
  *
- * A range of patterns is one subtraction and one signed comparison, whatever the signedness of the items:
- * with u = x - low (modulo 2^n), x lies in the range when u <= high - low as unsigned numbers, and so when
- * both with their highest bit flipped compare like that as signed ones. The flip of u is part of `base`.
+ * A range of patterns takes one subtraction and one signed comparison, whether the items are signed or not:
+ * with u = x - low (modulo 2^n), x is in the range if u <= high - low as unsigned numbers, that is, if both
+ * compare so as signed ones with their highest bits flipped. The flip of u is part of `base`.
  */
 
 /* clang-format off */

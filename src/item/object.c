@@ -1,3 +1,7 @@
+/*
+ * Objects are measured before they are written, so that what is too deep or too long is refused in time; what
+ * is written is charged to an account.
+ */
 #include "object.h"
 
 #include <math.h>
@@ -14,9 +18,9 @@ static const npyx_dtype object_f8 = {
 enum { OBJECT_UNDERWAY = 1, OBJECT_MEASURED = 2 };
 
 typedef struct object_measuring {
-    npyx_budget budget; /* which only polls: each node is measured once */
+    npyx_budget budget; /* only polls: each node is measured once */
     npyx_error *error;
-    double nbytes; /* of the node at hand, without its parts */
+    double nbytes; /* of the current node, without its parts */
     int height;    /* of its parts */
 } object_measuring;
 
@@ -27,7 +31,7 @@ static npyx_status object_fail_deep(npyx_error *error) {
                         "a Python object is nested more than %d deep", NPYX_OBJECT_MAX_HEIGHT);
 }
 
-/* Counts a part into the node at hand. Beyond every limit any number will do. */
+/* Adds a part to the current node. Any number will do beyond every limit. */
 static npyx_status object_measure_part(npyx_object *part, object_measuring *m, int depth) {
     const double nbytes = m->nbytes;
     const int height = m->height;
@@ -46,7 +50,7 @@ static npyx_status object_measure_parts(npyx_object *const *parts, int64_t npart
     return NPYX_OK;
 }
 
-/* All held objects in an item, however deep. */
+/* Measures all held objects in an item, however deep. */
 static npyx_status object_measure_item(const npyx_dtype *dtype, const uint8_t *item, object_measuring *m,
                                        int depth) {
     if (dtype->type == NPYX_HELD_OBJECT)
@@ -89,7 +93,7 @@ static npyx_status object_measure_instance(const npyx_object_instance *instance,
     return object_measure_parts(parts, sizeof parts / sizeof parts[0], m, depth);
 }
 
-/* The least that the JSON of a node without parts has. */
+/* The least length of the JSON of a node without parts. */
 static double object_leaf_nbytes(const npyx_object *object) {
     bool has_text = object->kind == NPYX_OBJECT_TEXT || object->kind == NPYX_OBJECT_BYTES ||
                     object->kind == NPYX_OBJECT_GLOBAL || object->kind == NPYX_OBJECT_WIDE;
@@ -128,7 +132,7 @@ static npyx_status object_measure(npyx_object *object, object_measuring *m, int 
 }
 
 npyx_status npyx_object_measure(npyx_object *object, npyx_host *host, npyx_error *error) {
-    if (object->kind < NPYX_OBJECT_LIST) { /* as most are */
+    if (object->kind < NPYX_OBJECT_LIST) { /* like most */
         object->json_nbytes = object_leaf_nbytes(object);
         object->height = 1;
         object->progress = OBJECT_MEASURED;
@@ -142,15 +146,16 @@ npyx_status npyx_object_measure(npyx_object *object, npyx_host *host, npyx_error
 
 static npyx_status object_append(const npyx_object *object, npyx_buffer *out, npyx_error *error);
 
-/* Texts and bytes are written so many at a time, with a look at the account in between. A multiple of 3. */
+/* Texts and bytes are written in pieces of this size, with a check of the account in between. A multiple of
+ * 3. */
 enum { OBJECT_PIECE_NBYTES = 3 << 12 };
 
-/* Charges what was appended since out had so many bytes. */
+/* Charges what was appended since out had before_nbytes. */
 static npyx_status object_charge(const npyx_buffer *out, size_t before_nbytes, npyx_error *error) {
     return npyx_budget_spend(out->budget, out->nbytes - before_nbytes, error);
 }
 
-/* How much of a text makes a piece, whole characters. */
+/* How much of a text is its next piece, in whole characters. */
 static size_t object_piece(const char *text, size_t nbytes) {
     size_t n = nbytes < OBJECT_PIECE_NBYTES ? nbytes : OBJECT_PIECE_NBYTES;
     while (n < nbytes && n > OBJECT_PIECE_NBYTES - 4 && ((uint8_t)text[n] & 0xc0) == 0x80)
@@ -159,7 +164,7 @@ static size_t object_piece(const char *text, size_t nbytes) {
 }
 
 static npyx_status object_append_text(const char *text, size_t nbytes, npyx_buffer *out, npyx_error *error) {
-    if (nbytes <= OBJECT_PIECE_NBYTES) { /* as most are */
+    if (nbytes <= OBJECT_PIECE_NBYTES) { /* like most */
         size_t before_nbytes = out->nbytes;
         npyx_buffer_append_json(out, text, nbytes);
         return object_charge(out, before_nbytes, error);
@@ -216,7 +221,7 @@ static npyx_status object_append_list(const npyx_object *object, npyx_buffer *ou
     return NPYX_OK;
 }
 
-/* A key as a text: one that is none as its JSON, which json.dumps does with numbers and None, too. */
+/* A key as a text: its JSON if it is not one, as json.dumps does with numbers and None. */
 static npyx_status object_key(const npyx_object *key, npyx_buffer *scratch, const char **text, size_t *nbytes,
                               npyx_error *error) {
     if (key->kind == NPYX_OBJECT_TEXT) {
@@ -231,7 +236,7 @@ static npyx_status object_key(const npyx_object *key, npyx_buffer *scratch, cons
     return npyx_buffer_check(scratch, error);
 }
 
-/* Names all keys of a dict, so that of equal ones the last can be told. */
+/* Collects all keys of a dict, so that the last of equal ones can be found. */
 static npyx_status object_list_keys(const npyx_object *dict, npyx_name_set *keys, npyx_buffer *scratch,
                                     npyx_error *error) {
     enum { KEY_NBYTES = 64 }; /* of an entry and its slots */
@@ -245,7 +250,7 @@ static npyx_status object_list_keys(const npyx_object *dict, npyx_name_set *keys
     return NPYX_OK;
 }
 
-/* The pairs but for those whose key comes again. */
+/* Appends the pairs, except those whose key occurs again later. */
 static npyx_status object_append_pairs(const npyx_object *dict, const npyx_name_set *keys, npyx_buffer *out,
                                        npyx_error *error) {
     char before = '{';
@@ -284,7 +289,7 @@ static npyx_status object_append_member(const char *name, const npyx_object *obj
     return object_append(object, out, error);
 }
 
-/* The name of what would have been called, or where that is an object itself, its JSON. */
+/* Appends the name of what would have been called, or the JSON if that is an object itself. */
 static npyx_status object_append_class(const npyx_object *callable, npyx_buffer *out, npyx_error *error) {
     npyx_buffer_append_text(out, "{\"__class__\":");
     if (callable->kind != NPYX_OBJECT_GLOBAL)
@@ -326,9 +331,9 @@ static npyx_status object_append_array(const npyx_object_array *array, npyx_buff
 }
 
 static npyx_status object_append(const npyx_object *object, npyx_buffer *out, npyx_error *error) {
-    enum { OBJECT_NBYTES = 8 }; /* a comma, and what is no text */
+    enum { OBJECT_NBYTES = 8 }; /* a comma, and what is not text */
     if (out->status != NPYX_OK)
-        return NPYX_OK; /* the buffer remembers why */
+        return NPYX_OK; /* the buffer keeps the reason */
     NPYX_TRY(npyx_budget_spend(out->budget, OBJECT_NBYTES, error));
     switch (object->kind) {
     case NPYX_OBJECT_NONE: npyx_buffer_append_text(out, "null"); break;
@@ -457,7 +462,7 @@ static int object_compare_spans(const void *a, const void *b, const void *ctx) {
 }
 
 static bool object_spans_lie_apart(const object_span *spans, int nspans) {
-    int64_t end = 0, objects_end = 0; /* of those before */
+    int64_t end = 0, objects_end = 0; /* of the spans before */
     for (int i = 0; i < nspans; i++) {
         if (spans[i].begin < (spans[i].has_objects ? end : objects_end))
             return false;

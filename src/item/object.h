@@ -1,12 +1,12 @@
 /*
- * Python objects as data: what an array of objects has for items.
+ * Python objects as data: the items of an array of objects.
  *
- * They are nodes in an arena, made of a pickle (format/pickle.h) and never changed behind that. A node may
- * stand in several places; none contains itself, and none is deeper than NPYX_OBJECT_MAX_HEIGHT, which
- * npyx_object_measure sees to.
+ * They are nodes in an arena, built from a pickle (format/pickle.h) and never changed afterwards. A node may
+ * occur in several places; npyx_object_measure refuses one that contains itself or is deeper than
+ * NPYX_OBJECT_MAX_HEIGHT.
  *
- * An item of the type NPYX_HELD_OBJECT is the address of a node. Only memory of this process has such items:
- * what a file says of its dtype is NPYX_OBJECT, whose items are never looked at.
+ * An item of the type NPYX_HELD_OBJECT is the address of a node. Such items exist only in this process's
+ * memory: the dtype in a file is NPYX_OBJECT, whose items are never looked at.
  */
 #ifndef NPYX_OBJECT_H
 #define NPYX_OBJECT_H
@@ -23,7 +23,7 @@ typedef enum npyx_object_kind {
     NPYX_OBJECT_BYTES,   /* text */
     NPYX_OBJECT_GLOBAL,  /* text: `module.name` of a class or a function, UTF-8 */
     NPYX_OBJECT_COMPLEX, /* parts */
-    NPYX_OBJECT_LIST,    /* list, as the next three */
+    NPYX_OBJECT_LIST,    /* list, like the next three */
     NPYX_OBJECT_TUPLE,
     NPYX_OBJECT_SET,
     NPYX_OBJECT_DICT, /* keys and values in turn */
@@ -33,14 +33,14 @@ typedef enum npyx_object_kind {
 
 typedef struct npyx_object npyx_object;
 
-/* An array in an array, or with no axes a NumPy scalar. Items lie in C order. */
+/* An array in an array, or without axes a NumPy scalar. Items are in C order. */
 typedef struct npyx_object_array {
     const npyx_dtype *dtype;
     int ndim;
     const int64_t *shape;
     const uint8_t *items;
-    int64_t nobjects;         /* of its items, counted where they are held objects; else 0 */
-    const npyx_object *state; /* what its pickle gave it as its state; NULL for one without */
+    int64_t nobjects;         /* the number of items, if they hold objects; else 0 */
+    const npyx_object *state; /* the state that its pickle gave it; NULL for none */
 } npyx_object_array;
 
 /* What a class or a function would have been called with. Each may be NULL. */
@@ -51,14 +51,14 @@ typedef struct npyx_object_instance {
     npyx_object *state;
     npyx_object *items;      /* LIST: what was appended */
     npyx_object *entries;    /* DICT: what was set */
-    const npyx_dtype *dtype; /* what a numpy.dtype turned out to be, once that was asked for */
+    const npyx_dtype *dtype; /* the dtype that a numpy.dtype describes, once asked for */
 } npyx_object_instance;
 
 struct npyx_object {
     uint8_t kind;
     uint8_t progress;   /* of npyx_object_measure; 0: none */
-    uint16_t height;    /* how many frames it takes to write it, once measured */
-    double json_nbytes; /* the least that its JSON has, once measured */
+    uint16_t height;    /* how many frames writing it takes, once measured */
+    double json_nbytes; /* the least length of its JSON, once measured */
     union {
         int64_t integer;
         double real;
@@ -76,11 +76,11 @@ struct npyx_object {
     };
 };
 
-/* Frames of the stack that writing a value may take, some 300 bytes each: 64 KiB at most, where a thread of
- * musl has 128. */
+/* How many frames writing a value may take, some 300 bytes each: at most 64 KiB, half of the stack that a
+ * thread of musl has. */
 enum { NPYX_OBJECT_MAX_HEIGHT = 200 };
 
-/* Python refuses to print integers of more digits, as that takes the square of them
+/* Python refuses to print integers of more digits, as the time grows with their square
  * (sys.set_int_max_str_digits). */
 enum { NPYX_OBJECT_MAX_NDIGITS = 4300 };
 
@@ -96,31 +96,31 @@ static inline void npyx_object_store(npyx_object *object, uint8_t *item) {
     memcpy(item, &object, sizeof(void *));
 }
 
-/* Sees to it that a node can be written, and what that takes at least, shared parts counted as often as they
- * are printed. NPYX_CORRUPT for one that contains itself, NPYX_UNSUPPORTED for one that is too deep. */
+/* Checks that a node can be written, and computes the least that takes, counting shared parts as often as
+ * they are printed. NPYX_UNSUPPORTED for a node that contains itself or is too deep. */
 npyx_status npyx_object_measure(npyx_object *object, npyx_host *host, npyx_error *error);
 
-/* Whether SQL has NULL for it: None, and a NaN. */
+/* Whether it is NULL in SQL: None, or a NaN. */
 bool npyx_object_is_null(const npyx_object *object);
 
-/* As npyx_element_value, of a measured node, from which no more than text_nbytes may be made. */
+/* Like npyx_element_value, for a measured node; the value may be built from at most text_nbytes. */
 npyx_status npyx_object_value(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *scratch,
                               npyx_value *value, npyx_error *error);
 
-/* Appends it as JSON. Look at out->status afterwards. All that is made on the way, keys among it, is charged
- * to out->budget, or where out has none, to an account of text_nbytes: NPYX_TOOBIG beyond it. Polls the host.
- */
+/* Appends a measured node as JSON. Check out->status afterwards. All that is built on the way, keys included,
+ * is charged to out->budget, or without one to an account of text_nbytes: NPYX_TOOBIG beyond it. Polls the
+ * host. */
 npyx_status npyx_object_append_json(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *out,
                                     npyx_error *error);
 
-/* Makes a dtype with held objects in the place of objects, from each of which no more than text_nbytes may be
- * made; itself where it has none. NPYX_UNSUPPORTED where npyx_dtype_check_objects says so. */
+/* Builds a dtype with held objects in place of objects, from each of which at most text_nbytes may be built;
+ * dtype itself if it has none. NPYX_UNSUPPORTED if npyx_dtype_check_objects fails so. */
 npyx_status npyx_dtype_hold(npyx_arena *arena, const npyx_dtype *dtype, uint64_t text_nbytes,
                             const npyx_dtype **held, npyx_error *error);
 
-/* An object's bytes are an address, so no other field may lie over them: NPYX_UNSUPPORTED, as NumPy refuses
- * such a dtype, too (descriptor.c, validate_object_field_overlap). Of a structured dtype's own fields alone.
- */
+/* An object's bytes are an address, so no other field may overlap them: NPYX_UNSUPPORTED, as NumPy refuses
+ * such a dtype, too (descriptor.c, validate_object_field_overlap). Checks only a structured dtype's own
+ * fields. */
 npyx_status npyx_dtype_check_objects(npyx_host *host, const npyx_dtype *dtype, npyx_error *error);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Numbers of one array are printed alike, so all that are shown are looked at first: how many characters
- * stand before the point and behind it at most, and whether they need exponents. That is FloatingFormat,
+ * Numbers of one array are printed alike, so all those shown are looked at first: how many characters they
+ * have at most before and after the point, and whether they need exponents. That is FloatingFormat,
  * IntegerFormat and so on of numpy/_core/arrayprint.py.
  *
- * Digits are the shortest that read back as the same number, but 8 behind the point at most; where there are
- * more, the number itself is rounded there, and not its shortest digits.
+ * Digits are the shortest that read back as the same number, but at most 8 after the point; if there are
+ * more, the number itself is rounded there, not its shortest digits.
  */
 #include "print.h"
 
@@ -18,7 +18,7 @@
 
 enum { PRINT_PRECISION = 8, PRINT_NDIGITS = 512 };
 
-/* All items that are printed alike, side by side. */
+/* Items that are printed alike, side by side. */
 typedef struct print_items {
     const uint8_t *items;
     int64_t n;
@@ -35,8 +35,8 @@ typedef struct print_decimal {
 typedef struct print_floats {
     bool has_plus; /* a sign before each */
     bool has_exponents;
-    int nleft, nright;        /* characters before the point, and behind it */
-    int nfraction, nexponent; /* digits, where there are exponents */
+    int nleft, nright;        /* characters before the point, and after it */
+    int nfraction, nexponent; /* digits, if there are exponents */
 } print_floats;
 
 /* How items of a dtype are printed. */
@@ -49,7 +49,7 @@ typedef struct print_form {
 
 /* ---- floats ---- */
 
-/* Reads a number as it is printed: the point is whatever the locale has for it. */
+/* Reads a number as it is printed: the point may be any character, as the locale decides. */
 static void print_parse(const char *text, size_t nbytes, print_decimal *decimal) {
     int npoint = -1, exponent = 0;
     decimal->n = 0;
@@ -87,7 +87,7 @@ static size_t print_shortest(npyx_type type, double size, char *text) {
     return type == NPYX_F4 ? npyx_text_f32((float)size, text) : npyx_text_f64(size, text);
 }
 
-/* A size with so many digits behind the point, rounded as the number itself is. */
+/* A size with ndigits digits after the point, rounded from the number itself. */
 static void print_find_fixed(double size, bool has_exponents, int ndigits, print_decimal *decimal) {
     char text[512]; /* the greatest double has 309 digits */
     int nbytes = snprintf(text, sizeof text, has_exponents ? "%.*e" : "%.*f", ndigits, size);
@@ -100,7 +100,7 @@ static void print_find_digits(npyx_type type, double real, bool has_exponents, p
     decimal->is_negative = signbit(real);
     print_parse(text, print_shortest(type, size, text), decimal);
     int nbehind = has_exponents ? decimal->n - 1 : decimal->n - 1 - decimal->exponent;
-    /* the shortest digits of a long double are more than those of a double */
+    /* a long double has more shortest digits than a double */
     bool is_long = type == NPYX_F12 || type == NPYX_F16;
     if (nbehind > PRINT_PRECISION || is_long)
         print_find_fixed(size, has_exponents, PRINT_PRECISION, decimal);
@@ -111,7 +111,7 @@ static int print_nexponent(const print_decimal *decimal) {
     return exponent >= 100 ? 3 : 2;
 }
 
-/* Rounds a quotient to the type that it is computed in. */
+/* Rounds a quotient to the type in which it is computed. */
 static double print_round(npyx_type type, double real) {
     if (type == NPYX_F4)
         return (double)(float)real;
@@ -134,7 +134,7 @@ static void print_each_real(const print_items *items, const npyx_dtype *dtype, i
 typedef struct print_survey {
     print_floats *floats;
     npyx_type type;
-    double least, greatest; /* sizes that are not 0 */
+    double least, greatest; /* of the sizes that are not 0 */
     bool has_finite, has_other, has_negative_inf;
 } print_survey;
 
@@ -207,7 +207,7 @@ static void print_digit(const print_decimal *decimal, int i, npyx_buffer *out) {
     npyx_buffer_append_char(out, i >= 0 && i < decimal->n ? decimal->digits[i] : '0');
 }
 
-/* Returns how many blanks are to follow. */
+/* Returns how many blanks must follow. */
 static int print_float(const print_floats *floats, npyx_type type, double real, npyx_buffer *out) {
     print_decimal decimal;
     if (!isfinite(real)) {
@@ -265,7 +265,7 @@ static size_t print_integer_text(const npyx_dtype *dtype, const uint8_t *item, c
     return form == NPYX_FORM_U64 ? npyx_text_u64(block.u64[0], text) : npyx_text_i64(block.i64[0], text);
 }
 
-/* A date as ISO 8601 has it, cut to its unit; its count where there is no such date. */
+/* A date in ISO 8601, cut to its unit; its count if there is no such date. */
 static size_t print_date_text(const npyx_dtype *dtype, const uint8_t *item, char *text) {
     const int64_t count = (int64_t)npyx_load_u64(item, dtype->is_big_endian);
     size_t nbytes = 0;
@@ -284,7 +284,7 @@ static size_t print_date_text(const npyx_dtype *dtype, const uint8_t *item, char
     }
     for (size_t i = 1; i <= nbytes; i++)
         text[i] = text[i] == ' ' ? 'T' : text[i];
-    if (text[1] == '-' && text[2] == '0') /* NumPy's four characters of a year have its sign among them */
+    if (text[1] == '-' && text[2] == '0') /* NumPy counts the sign among a year's four characters */
         memmove(text + 2, text + 3, --nbytes);
     text[0] = text[nbytes + 1] = '\'';
     return nbytes + 2;
@@ -308,7 +308,7 @@ static __attribute__((noinline)) void print_fit_width(const print_items *items, 
 /* ---- texts and bytes ---- */
 
 static void print_bytes(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out) {
-    bool is_void = dtype->type != NPYX_BYTES; /* all of whose bytes are in hexadecimal */
+    bool is_void = dtype->type != NPYX_BYTES; /* all of its bytes are in hexadecimal */
     int64_t nbytes = dtype->itemsize;
     while (!is_void && nbytes > 0 && item[nbytes - 1] == 0)
         nbytes--;
@@ -332,7 +332,7 @@ static void print_bytes(const npyx_dtype *dtype, const uint8_t *item, npyx_buffe
     npyx_buffer_append_char(out, quote);
 }
 
-/* What a value stands for: texts as repr has them, and of Python's objects their JSON. */
+/* Prints texts as repr does, and Python objects as JSON. */
 static npyx_status print_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *out,
                                npyx_error *error) {
     npyx_buffer scratch = {.host = out->host};
@@ -349,13 +349,13 @@ static npyx_status print_value(const npyx_dtype *dtype, const uint8_t *item, npy
 
 /* ---- all dtypes ----
  *
- * Structures hold structures, 98 deep in a header, and a thread may have 128 KiB of stack: what recurses has
- * small frames, and what needs larger ones is not inlined into it. Axes are no recursion. */
+ * Structures hold structures, 98 deep in a header, and a thread may have a stack of 128 KiB: what recurses
+ * has small frames, and what needs larger ones is not inlined into it. Axes do not recurse. */
 
 static npyx_status print_fit(npyx_arena *arena, const npyx_dtype *dtype, const print_items *items,
                              print_form *form, npyx_error *error);
 
-/* The items of a field in all records, gathered. */
+/* Fits a field's items in all records, which it gathers. */
 static npyx_status print_fit_field(npyx_arena *arena, const npyx_dtype *dtype, const npyx_field *field,
                                    const print_items *records, print_form *form, npyx_error *error) {
     const size_t nbytes = (size_t)(field->nelem * field->dtype->itemsize);
@@ -387,10 +387,10 @@ static npyx_status print_fit(npyx_arena *arena, const npyx_dtype *dtype, const p
     return NPYX_OK;
 }
 
-/* What is the same for all items of a call. */
+/* What all items of a call share. */
 typedef struct printing {
     int64_t nedge;
-    npyx_budget *budget; /* which only polls */
+    npyx_budget *budget; /* only polls */
     npyx_buffer *out;
     npyx_error *error;
 } printing;
@@ -402,11 +402,11 @@ static void print_brackets(const printing *p, char bracket, int n) {
         npyx_buffer_append_char(p->out, bracket);
 }
 
-/* What stands before item number i of those that are shown: the ends of lists, and the beginnings of others.
- * Of a subarray all items are there, of the array those that are shown: returns how many to pass over. */
+/* Prints what precedes item number i of those shown: the ends of lists, and the beginnings of others. A
+ * subarray has all its items in memory, the array only those shown: returns how many to skip. */
 static int64_t print_between(const printing *p, int ndim, const int64_t *shape, bool is_field, int64_t i) {
     int64_t entry_nelem = 1;
-    int axis = ndim; /* the first that begins anew */
+    int axis = ndim; /* the first to begin anew */
     while (axis > 0 && i % npyx_print_nshown(shape[axis - 1], p->nedge) == 0) {
         i /= npyx_print_nshown(shape[--axis], p->nedge);
         entry_nelem *= shape[axis];
@@ -425,7 +425,7 @@ static int64_t print_between(const printing *p, int ndim, const int64_t *shape, 
     return is_gap && is_field ? (length - nshown) * entry_nelem : 0;
 }
 
-/* Items in as many brackets as there are axes; what lies in an axis of length 0 is not seen. */
+/* Items in as many brackets as there are axes; what is within an axis of length 0 is not shown. */
 static npyx_status print_axes(const printing *p, const print_form *form, int ndim, const int64_t *shape,
                               bool is_field, const uint8_t *item) {
     int64_t nshown = 1;
@@ -481,7 +481,7 @@ static __attribute__((noinline)) npyx_status print_scalar(const printing *p, con
     return npyx_buffer_check(p->out, p->error);
 }
 
-/* The least characters that an item has, capped where any number will do. */
+/* The least number of characters of an item, capped where any number will do. */
 static double print_least(const npyx_dtype *dtype, int64_t nedge) {
     double least = 1;
     for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;) {
@@ -514,11 +514,11 @@ npyx_status npyx_print_array(npyx_arena *arena, const npyx_dtype *dtype, int ndi
         return NPYX_OK;
     }
     if (out->limit_nbytes != 0 && (double)all.n * print_least(dtype, nedge) > (double)out->limit_nbytes) {
-        out->status = NPYX_TOOBIG; /* known before anything is built: items of no bytes cost nothing else */
+        out->status = NPYX_TOOBIG; /* known before anything is built: items without bytes cost nothing else */
         return NPYX_OK;
     }
     NPYX_TRY(print_fit(arena, dtype, &all, &form, error));
     if (dtype->type == NPYX_BOOL && ndim > 0)
-        form.width = 5; /* False, whether there is one or not */
+        form.width = 5; /* False, even if there is none */
     return print_axes(&p, &form, ndim, shape, false, items);
 }

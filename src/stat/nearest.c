@@ -15,6 +15,7 @@
 
 enum {
     NEAREST_POLL_NITEMS = 1 << 20,
+    NEAREST_OFFER_NITEMS = 256,   /* as long as a hit may take: a heap out of the cache, a block allocated */
     NEAREST_MOST_NREALS = 1 << 27 /* of all queries: 1 GiB */
 };
 
@@ -239,7 +240,7 @@ static npyx_status nearest_add_block(nearest_pass *pass, npyx_error *error) {
         for (int64_t query = 0; query < nearest->nqueries; query++) {
             double distance = npyx_distance(&pass->ruler, bytes, &nearest->queries[query]);
             NPYX_TRY(nearest_offer(pass, query, distance, reader->first_row + row, bytes, error));
-            nitems += nearest->width + 1;
+            nitems += nearest->width + NEAREST_OFFER_NITEMS;
             if (nitems < NEAREST_POLL_NITEMS)
                 continue;
             nitems = 0;
