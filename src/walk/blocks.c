@@ -1,6 +1,7 @@
+/* A view is walked by a reader over its innermost axes, which is moved through the outer ones. */
 #include "reader.h"
 
-/* The number of the first item of the outer axes' place. */
+/* The number of the reader's first item, at the outer axes' current place. */
 static int64_t inner_position(const npyx_blocks *blocks) {
     int64_t position = 0;
     for (int axis = 0; axis < blocks->outer_ndim; axis++)
@@ -10,7 +11,7 @@ static int64_t inner_position(const npyx_blocks *blocks) {
     return position;
 }
 
-/* The view of the axes that the reader reads, at the outer axes' place. */
+/* The view of the reader's axes, at the outer axes' current place. */
 static npyx_view inner_view(const npyx_blocks *blocks) {
     npyx_view inner = blocks->view;
     for (int axis = 0; axis < blocks->outer_ndim; axis++)
@@ -21,7 +22,7 @@ static npyx_view inner_view(const npyx_blocks *blocks) {
     return inner;
 }
 
-/* Has the reader read at the outer axes' place. */
+/* Moves the reader to the outer axes' current place. */
 static void move_reader(npyx_blocks *blocks) {
     npyx_reader_move(&blocks->reader, inner_view(blocks).off, inner_position(blocks));
 }
@@ -50,7 +51,7 @@ void npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view
     npyx_reader_init(&blocks->reader, source, &inner, INT64_MAX);
 }
 
-/* Steps the outer axes; false behind the last place. */
+/* Steps the outer axes; false after the last place. */
 static bool step_outer(npyx_blocks *blocks) {
     for (int axis = blocks->outer_ndim - 1; axis >= 0; axis--) {
         if (++blocks->outer[axis] < blocks->view.shape[axis])

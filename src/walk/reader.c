@@ -37,7 +37,7 @@ void npyx_reader_set_work(npyx_reader *reader, npyx_work work) {
 
 void npyx_reader_rest(npyx_reader *reader) {
     if (reader->ahead != NULL)
-        reader->nrows_read = 0; /* the block lies there */
+        reader->nrows_read = 0; /* the block is there */
     npyx_read_ahead_stop(reader->ahead);
     reader->ahead = NULL;
     reader->work = (npyx_work){0};
@@ -46,7 +46,7 @@ void npyx_reader_rest(npyx_reader *reader) {
 void npyx_reader_move(npyx_reader *reader, int64_t off, int64_t first_item) {
     reader->view.off = off;
     reader->first_item = first_item;
-    reader->ahead_row = -1; /* what was begun is of the other view */
+    reader->ahead_row = -1; /* what was begun is for the other view */
 }
 
 void npyx_reader_clear(npyx_reader *reader) {
@@ -58,8 +58,8 @@ void npyx_reader_clear(npyx_reader *reader) {
     *reader = (npyx_reader){0};
 }
 
-/* Makes *bytes room for nbytes at an address that is congruent to file_off modulo a page: the kernel copies
- * to any other several times slower. */
+/* Finds room for nbytes at an address that is congruent to file_off modulo a page: to any other the kernel
+ * copies several times slower. */
 static npyx_status aligned_buffer(npyx_reader *reader, size_t nbytes, int64_t file_off, uint8_t **bytes,
                                   npyx_error *error) {
     size_t wanted_nbytes = nbytes + READER_PAGE_NBYTES;
@@ -82,7 +82,7 @@ static npyx_status fill_contiguous(npyx_reader *reader, int64_t row, int64_t nro
     return npyx_source_window(reader->source, off, nbytes, scratch, &reader->rows, error);
 }
 
-/* A box of items to be copied from the file to C order. */
+/* A box of items to copy from the file to C order. */
 typedef struct box {
     int64_t shape[NPYX_MAX_NDIM];
     int64_t off;  /* of its item 0, 0, ... in the source */
@@ -152,7 +152,7 @@ static void copy_box(const gatherer *g, const box *b, const uint8_t *in, const i
     }
 }
 
-/* From the lowest byte of a box to its highest; *low_off is where the lowest lies from its item 0, 0, ... */
+/* From the lowest byte of a box to its highest; *low_off is the offset of the lowest from item 0, 0, ... */
 static int64_t box_span(const gatherer *g, const box *b, int64_t *low_off) {
     int64_t low = 0, high = g->reader->view.dtype->itemsize;
     for (int axis = 0; axis < g->ndim; axis++) {
@@ -176,7 +176,7 @@ static int widest_axis(const gatherer *g, const box *b) {
 static npyx_status gather_window(const gatherer *g, const box *b) {
     int64_t low_off, span = box_span(g, b, &low_off);
     const uint8_t *bytes = NULL;
-    /* one item larger than the window goes straight to its place */
+    /* an item larger than the window goes straight to its place */
     uint8_t *scratch = span > NPYX_READER_WINDOW_NBYTES ? b->out : g->reader->window;
     NPYX_TRY(
         npyx_source_window(g->reader->source, b->off + low_off, (size_t)span, scratch, &bytes, g->error));
@@ -185,7 +185,7 @@ static npyx_status gather_window(const gatherer *g, const box *b) {
     return NPYX_OK;
 }
 
-/* Whether the items of a box lie side by side along one axis. */
+/* Whether the items of a box are side by side along one axis. */
 static bool is_run(const gatherer *g, const box *b) {
     int naxes = 0;
     for (int axis = 0; axis < g->ndim; axis++)
@@ -193,11 +193,11 @@ static bool is_run(const gatherer *g, const box *b) {
     return naxes <= 1;
 }
 
-/* Reads runs that lie far apart along an axis, several before they are copied: written together they fill the
- * output's cache lines, one by one each would touch all of them. */
+/* Reads runs that are far apart along an axis, several before they are copied: written together they fill the
+ * output's cache lines, while one by one each would touch all of them. */
 static npyx_status gather_runs(const gatherer *g, const box *b, int axis, int64_t run_nbytes) {
     npyx_reader *reader = g->reader;
-    int64_t pitch = run_nbytes + CACHE_LINE_NBYTES; /* not a power of two, which caches would fold together */
+    int64_t pitch = run_nbytes + CACHE_LINE_NBYTES; /* not a power of two, which caches would map together */
     int64_t strides[NPYX_MAX_NDIM];
     memcpy(strides, g->strides, sizeof strides[0] * (size_t)g->ndim);
     strides[axis] = pitch;
@@ -215,7 +215,7 @@ static npyx_status gather_runs(const gatherer *g, const box *b, int axis, int64_
     return NPYX_OK;
 }
 
-/* Reads a box in as few windows as its gaps allow, from low offsets to high ones. Recurses once an axis. */
+/* Reads a box in as few windows as its gaps allow, from low offsets to high ones. Recurses once per axis. */
 static npyx_status gather_box(const gatherer *g, const box *b) {
     int64_t low_off;
     int axis = widest_axis(g, b);
@@ -264,8 +264,7 @@ static npyx_status fill_panel(npyx_reader *reader, int64_t row, int64_t nrows, n
     }
     reader->rows = out;
     NPYX_TRY(gather_box(&g, &b));
-    /* The panels read the bytes out of order; behind the last one the checks at the end are still to be made.
-     */
+    /* Panels read the bytes out of order; after the last, the checks at the end remain to be made. */
     bool is_end = row + nrows == reader->nrows && row > 0;
     return is_end && reader->source->wants_order ? npyx_source_drain(reader->source, error) : NPYX_OK;
 }
@@ -282,7 +281,7 @@ static npyx_status fill_rows(npyx_reader *reader, int64_t row, int64_t nrows, np
     return NPYX_OK;
 }
 
-/* Whether the rows from row to before end are given by other threads as well from now on. */
+/* Whether other threads read the rows from row to end (exclusive), too, from now on. */
 static bool is_ahead(npyx_reader *reader, int64_t row, int64_t end) {
     if (reader->ahead != NULL && reader->ahead_row == row && reader->ahead_end == end)
         return true;
@@ -333,7 +332,7 @@ npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows
         return fill_ahead(reader, error);
     int64_t block_nrows = reader->block_nbytes / reader->row_nbytes;
     block_nrows = block_nrows < 1 ? 1 : block_nrows;
-    if (block_nrows <= nrows) { /* a whole block was wanted: the next one may be larger */
+    if (block_nrows <= nrows) { /* a whole block was wanted: the next may be larger */
         nrows = block_nrows;
         int64_t max_nbytes = reader->is_contiguous ? reader->most_nbytes : NPYX_MAX_PANEL_NBYTES;
         int64_t grown_nbytes = reader->block_nbytes * (reader->is_contiguous ? 2 : 4);

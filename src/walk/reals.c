@@ -1,3 +1,4 @@
+/* Real items are widened to doubles a piece at a time; complex ones become their moduli. */
 #include "reals.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ void npyx_reals_begin(npyx_reals *reals, npyx_source *source, const npyx_view *v
     npyx_blocks_begin(&reals->blocks, source, view);
 }
 
-/* Not hypot, which is newer in some C libraries than what this is to run with. */
+/* Not hypot, whose version in newer C libraries would keep this from running with older ones. */
 static double reals_modulus(double a, double b) {
     double most = fmax(fabs(a), fabs(b)), least = fmin(fabs(a), fabs(b));
     if (isinf(most) || isnan(a) || isnan(b))

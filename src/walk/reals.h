@@ -1,6 +1,6 @@
 /*
- * Items of a view as doubles, in C order, a piece at a time: for what is drawn, or summed in one go. Integers
- * beyond 2^53 are rounded, and of complex items it is the modulus.
+ * Items of a view as doubles, in C order, a piece at a time: for what is drawn, or summed in one pass.
+ * Integers beyond 2^53 are rounded; complex items become their moduli.
  */
 #ifndef NPYX_REALS_H
 #define NPYX_REALS_H
@@ -11,7 +11,7 @@
 enum { NPYX_REALS_NELEM = 8 * NPYX_BLOCK_NELEM };
 
 typedef struct npyx_reals {
-    /* the piece at hand */
+    /* the current piece */
     double values[NPYX_REALS_NELEM];
     int64_t n;
     /* private */
@@ -24,11 +24,11 @@ typedef struct npyx_reals {
 /* Whether items are such numbers: bool, integers, floats and complex ones. */
 bool npyx_reals_take(const npyx_dtype *dtype);
 
-/* Begins anew; what is of zeros is taken, too. The dtype is one that npyx_reals_take; it and source outlive
- * the walk. */
+/* Begins anew; a zero-initialised struct is accepted. The view's dtype must pass npyx_reals_take; it and
+ * source must outlive the walk. */
 void npyx_reals_begin(npyx_reals *reals, npyx_source *source, const npyx_view *view);
 
-/* Makes the next piece the one at hand; NPYX_DONE behind the last. Polls the host. */
+/* Moves to the next piece; NPYX_DONE after the last. Polls the host. */
 npyx_status npyx_reals_next(npyx_reals *reals, npyx_error *error);
 
 void npyx_reals_clear(npyx_reals *reals);
