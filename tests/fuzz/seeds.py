@@ -219,8 +219,11 @@ def sqls():
             texts = [own if own is not None else text for own, text in zip(arguments_of(statement), texts)]
             for other in [b""] if "?5" not in statement and "'o'" not in statement else [files[k - 1], array, *pairs.get(k, ())]:
                 yield sql_input(number, texts, other, contents)
-                if k in (0, 2, 4) and ("USING" not in statement or number % 10 == 0):  # these do the same all
+                if k in (0, 2, 4) and "USING" not in statement:
                     yield sql_input(number | IS_VIEW, texts, other, contents)
+        if "USING" in statement and number % 10 == 0:  # these do the same all: two vectors come into the table, and do not
+            yield sql_input(number | IS_VIEW, texts, array, array)
+            yield sql_input(number | IS_VIEW, texts, array, files[0])
 
 
 IS_VIEW = 0x8000  # as in fuzz_sql.c
