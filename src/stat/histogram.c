@@ -199,7 +199,7 @@ npyx_status npyx_histogram_make(npyx_histogram *histogram, const npyx_bins *bins
     npyx_histogram_clear(histogram);
     histogram->source = source;
     histogram->view = *view;
-    if (npyx_view_nelem(view) > 0) /* the order of the axes does not matter */
+    if (npyx_view_nelem(view) > 0) /* the order of the items does not matter */
         npyx_view_sort_axes(&histogram->view);
     histogram->placing =
         (npyx_placing){.type = view->dtype->type, .is_big_endian = view->dtype->is_big_endian};
