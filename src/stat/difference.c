@@ -236,7 +236,7 @@ static npyx_status walk_by_blocks(difference_walk *w, difference_block *own, siz
     return status;
 }
 
-/* a block of the first side has at most this many items */
+/* ---- sides in any order: as many items as both current blocks have ---- */
 
 static npyx_status walk_by_items(difference_walk *w, int *faulty, npyx_error *error) {
     npyx_blocks *a = &w->sides[0], *b = &w->sides[1];
@@ -262,7 +262,7 @@ static npyx_status walk_by_items(difference_walk *w, int *faulty, npyx_error *er
 static npyx_status walk_through(difference_walk *w, int *faulty, npyx_error *error) {
     const npyx_view *a = w->given[0].view, *b = w->given[1].view;
     npyx_host *host = w->given[0].source->host;
-    /* a block of the first side has at most so many items */
+    /* a block of the first side has at most this many items */
     int64_t nelem = NPYX_WORK_NBYTES / a->dtype->itemsize + 1;
     int64_t others_nbytes =
         b->dtype->itemsize > 2 * NPYX_WORK_NBYTES / nelem ? INT64_MAX : nelem * b->dtype->itemsize;
