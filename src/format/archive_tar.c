@@ -1,9 +1,3 @@
-#include "archive.h"
-#include "io/first_bytes.h"
-#include "tar.h"
-#include "text/number_text.h"
-#include "text/span.h"
-
 /*
  * The arrays of a tar: its members that begin like a .npy, .npz or .ten, whatever their names, and each array
  * inside such a member separately.
@@ -16,6 +10,11 @@
  * member is opened as an archive of its own when it is looked into; the one opened last is kept for its next
  * array, and each for as long as something reads from it.
  */
+#include "archive.h"
+#include "io/first_bytes.h"
+#include "tar.h"
+#include "text/number_text.h"
+#include "text/span.h"
 
 enum { TAR_IS_DAMAGED = -1, TAR_IS_SPARSE = -2 }; /* inner for a member as a whole */
 

@@ -1,5 +1,4 @@
 /* Items and arrays of them as JSON. */
-
 #include "object.h"
 #include "text/number_text.h"
 
