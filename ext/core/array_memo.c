@@ -1,3 +1,4 @@
+/* The arrays that scalar functions looked at last, described and, if a handle stands for them, open. */
 #include "connection.h"
 
 static void memo_forget(npyext_connection *connection, npyext_known_array *known) {
@@ -6,7 +7,7 @@ static void memo_forget(npyext_connection *connection, npyext_known_array *known
     npyx_array_clear(&known->array);
     npyx_arena_clear(&known->arena);
     npyx_free(&connection->host, known->window);
-    /* its key stays, for messages: the path lies in it */
+    /* its key stays, for messages: the path is in it */
     *known = (npyext_known_array){.key = known->key, .path = known->path};
 }
 
@@ -23,7 +24,7 @@ static npyext_known_array *memo_find(npyext_connection *connection, const void *
     return NULL;
 }
 
-/* The place of the one not used for longest, for a new one. */
+/* Frees the place of the one unused for longest, for a new one. */
 static npyext_known_array *memo_replace(npyext_connection *connection, const void *key, size_t key_nbytes) {
     npyext_known_array *oldest = &connection->known[0];
     for (int i = 1; i < NPYEXT_MEMO_NARRAYS; i++) {
@@ -64,7 +65,7 @@ static npyx_status find_entry(npyext_known_array *known, int64_t index, npyx_err
     return npyx_check_memory(known->entry.name, error);
 }
 
-/* Opens what a handle says, of a file whose name is in known. */
+/* Opens what a handle describes; the path is in known already. */
 static npyx_status open_array(npyext_connection *connection, npyext_known_array *known,
                               const npyext_handle *handle, npyx_error *error) {
     NPYX_TRY(
@@ -79,7 +80,8 @@ static npyx_status open_array(npyext_connection *connection, npyext_known_array 
     return npyx_archive_open_payload(archive, handle->index, &known->payload, error);
 }
 
-/* Whether the file that a handle's array was opened from is still the one at its path. */
+/* Whether the file that a handle's array was opened from is still at its path; if not, forgets the array
+ * (NPYX_DONE). */
 static npyx_status validate(npyext_connection *connection, npyext_known_array *known, int64_t tick,
                             npyx_error *error) {
     npyext_cached_file *file = NULL;
@@ -131,7 +133,7 @@ npyx_status npyext_known_hold(npyext_known_array *known, npyx_error *error) {
     return status;
 }
 
-/* Neighbours are read along for who goes through an array item by item, but not for who jumps. */
+/* Reads ahead if an array is read item by item, but not if reads jump about. */
 npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nbytes, const uint8_t **bytes,
                               npyx_error *error) {
     int64_t end = known->window_off + (int64_t)known->window_nbytes;

@@ -1,3 +1,5 @@
+/* The open files of a connection, the most recently used first, and what a path's suffix says of the
+ * format. */
 #include "connection.h"
 
 #include "text/span.h"
@@ -37,7 +39,7 @@ npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, 
     npyx_source *source = NULL;
     NPYX_TRY(npyx_source_open_memory(host, bytes, nbytes, &source, error));
     npyx_status status = npyx_archive_open(source, hint, archive, error);
-    /* bytes that begin like nothing known are, mostly, a column `data` where `array` was meant */
+    /* bytes of no known format are mostly a column `data` where `array` was meant */
     if (status == NPYX_CORRUPT && error->kind == NPYX_KIND_UNKNOWN)
         npyx_error_add(error, "; for raw items: take `array` in place of `data`, and from Python call "
                               "npyext.register_adapters() first");
@@ -48,7 +50,7 @@ static void close_parent(void *source) {
     npyx_source_close(source);
 }
 
-/* Makes a range of a file's source, which it takes along. */
+/* Turns a file's source into a range of it, which owns the file's source; closes it on failure. */
 static npyx_status cache_take_part(npyx_source **source, const npyext_part *part, npyx_error *error) {
     npyx_source *file = *source;
     if (part == NULL || !part->is_range)
@@ -78,7 +80,7 @@ static npyx_status cache_open(npyx_host *host, const char *path, const npyext_pa
     return npyx_archive_open(file->source, npyext_path_hint(path), archive, error);
 }
 
-/* Closes what nobody uses: stale files, and the oldest beyond the limit. */
+/* Closes what is not in use: stale files, and the oldest beyond the limit. */
 static void cache_trim(npyext_connection *connection) {
     int nidle = 0;
     npyext_cached_file **link = &connection->newest_file;
@@ -94,7 +96,7 @@ static void cache_trim(npyext_connection *connection) {
     }
 }
 
-/* The file kept for a path, moved to the front; NULL when there is none or it is not the file at the path
+/* The file kept for a path, moved to the front; NULL if there is none or the path leads to another file by
  * now. */
 static npyext_cached_file *cache_find(npyext_connection *connection, const char *path, uint64_t path_hash,
                                       const npyext_part *part, int64_t tick) {

@@ -2,12 +2,12 @@
 
 #include <time.h>
 
-/* So interrupts are noticed within 10 ms; asking this often costs half a percent. */
+/* Interrupts are thus noticed within 10 ms; asking this often costs half a percent. */
 static const int64_t PROBE_INTERVAL_NS = 5 * 1000 * 1000;
 
 static void *resize(void *ctx, void *block, size_t nbytes) {
     (void)ctx;
-    return sqlite3_realloc64(block, nbytes); /* which frees for 0 bytes, as the host's contract has it */
+    return sqlite3_realloc64(block, nbytes); /* frees for 0 bytes, as the host's contract demands */
 }
 
 static int64_t now_ns(void) {
@@ -17,9 +17,9 @@ static int64_t now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Runs a statement of about 2,000 virtual machine steps: it ends with SQLITE_INTERRUPT after
- * sqlite3_interrupt, on every version, and it is long enough for a progress handler to be called and to say
- * stop. It is not kept: a prepared statement would make sqlite3_close fail. */
+/* Runs a statement of about 2,000 virtual machine steps. On every version, it ends with SQLITE_INTERRUPT
+ * after sqlite3_interrupt, and it is long enough for a progress handler to be called and to say stop. It is
+ * not kept: a prepared statement would make sqlite3_close fail. */
 static bool is_stopped(sqlite3 *db) {
 #if SQLITE_VERSION_NUMBER >= 3041000
     if (sqlite3_libversion_number() >= 3041000 && sqlite3_is_interrupted(db))
@@ -32,7 +32,7 @@ static bool is_stopped(sqlite3 *db) {
     if (code == SQLITE_OK)
         code = sqlite3_step(statement);
     sqlite3_finalize(statement);
-    return code == SQLITE_INTERRUPT; /* other failures (an authorizer's no) say nothing about stopping */
+    return code == SQLITE_INTERRUPT; /* other failures (an authorizer's refusal) say nothing about stopping */
 }
 
 static bool interrupted(void *ctx) {
@@ -98,7 +98,8 @@ int npyext_declare_columns(sqlite3 *db, sqlite3_str *text) {
     if (code == SQLITE_OK)
         code = statement == NULL ? SQLITE_NOMEM : sqlite3_declare_vtab(db, statement);
     sqlite3_free(statement);
-    /* sqlite3_declare_vtab says SQLITE_ERROR whatever its parser met; the message tells an interrupt. */
+    /* sqlite3_declare_vtab returns SQLITE_ERROR for whatever its parser met; only the message shows an
+     * interrupt. */
     bool is_interrupted =
         code == SQLITE_ERROR && strcmp(sqlite3_errmsg(db), sqlite3_errstr(SQLITE_INTERRUPT)) == 0;
     return is_interrupted ? SQLITE_INTERRUPT : code;
@@ -106,7 +107,7 @@ int npyext_declare_columns(sqlite3 *db, sqlite3_str *text) {
 
 const char *npyext_declare_reason(sqlite3 *db, int code) {
     return code == SQLITE_TOOBIG ? sqlite3_errstr(code)
-                                 : sqlite3_errmsg(db); /* which knows of no sqlite3_str */
+                                 : sqlite3_errmsg(db); /* which knows nothing of an sqlite3_str */
 }
 
 static bool is_written_on_disk(sqlite3 *db, const char *schema) {
@@ -124,6 +125,6 @@ npyx_status npyext_connection_writes_disk(npyext_connection *connection, bool *d
     }
     if (code == SQLITE_OK)
         code = sqlite3_finalize(statement);
-    *does = *does || code != SQLITE_OK; /* an authorizer's no says nothing */
+    *does = *does || code != SQLITE_OK; /* an authorizer's refusal leaves it unknown */
     return npyext_fail_code(code, error);
 }

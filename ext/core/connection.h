@@ -1,6 +1,6 @@
 /*
  * What all modules and functions of one SQLite connection share, and how the codec meets SQLite: its
- * allocator, its interrupts, its word on who may use a table.
+ * allocator, its interrupts, its rules on who may use a table.
  */
 #ifndef NPYEXT_CONNECTION_H
 #define NPYEXT_CONNECTION_H
@@ -12,12 +12,11 @@
 typedef struct npyext_connection npyext_connection;
 
 /* ---- handles ----
- * BLOBs of some 50 bytes that stand for an array of a file, for functions that may not open files by
- * name.
+ * BLOBs of some 50 bytes that stand for an array of a file, for functions that may not open files by name.
  *
- * Only npy_file makes them. A handle carries a MAC under a secret of its connection, so that no database, nor
- * anyone else who hands BLOBs to a query, can make one that names a file; what is in it is not secret. It is
- * plain bytes: it goes through CTEs, sorting and temporary tables as any value does.
+ * Only npy_file makes them. A handle carries a MAC under a secret of its connection, so neither a database
+ * nor anyone who passes BLOBs to a query can forge one that names a file. Its contents are not secret. It is
+ * plain bytes, and passes through CTEs, sorting and temporary tables like any value.
  */
 
 /* A connection's secret. */
@@ -25,7 +24,7 @@ typedef struct npyext_handle_key {
     uint8_t bytes[NPYX_SIPHASH_KEY_NBYTES];
 } npyext_handle_key;
 
-/* The part of a file that a source means: a range of it, or all. Zeros: all. */
+/* The part of a file that a source means: a range of it, or all of it if zero-initialised. */
 typedef struct npyext_part {
     bool is_range;
     int64_t off, nbytes;
@@ -37,36 +36,36 @@ static inline bool npyext_part_is_same(const npyext_part *a, const npyext_part *
 
 /* What a handle says. */
 typedef struct npyext_handle {
-    const char *path; /* borrowed from the handle; no NUL behind */
+    const char *path; /* borrowed from the handle; not NUL-terminated */
     size_t path_nbytes;
     npyext_part part;
     int64_t index; /* of the entry */
     uint64_t stamp;
 } npyext_handle;
 
-/* What tells a file's contents from other ones at the same path. */
+/* Tells a file's contents from others at the same path. */
 uint64_t npyext_handle_stamp(const npyext_handle_key *key, const npyx_file_info *info);
 
-/* Whether the file is still the one of that stamp. */
+/* Whether the file still has that stamp. */
 npyx_status npyext_handle_check(const npyext_handle_key *key, uint64_t stamp, const npyx_file_info *info,
                                 npyx_error *error);
 
-/* Appends the handle's bytes. Look at out->status behind it. */
+/* Appends the handle's bytes. Check out->status afterwards. */
 void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *handle, npyx_buffer *out);
 
-/* Whether bytes begin as a handle's; no .npy, .npz, .ten, .tar or .safetensors file does. */
+/* Whether bytes begin like a handle; no .npy, .npz, .ten, .tar or .safetensors file does. */
 bool npyext_handle_is_like(const void *bytes, size_t nbytes);
 
-/* Reads a handle that was made with this key; false for any other bytes. */
+/* Reads a handle made with this key; false for any other bytes. */
 bool npyext_handle_read(const npyext_handle_key *key, const void *bytes, size_t nbytes,
                         npyext_handle *handle);
 
 /* ---- open files ----
  * Kept for the next xFilter call and the next query that wants them.
  *
- * A join that looks rows up one by one must not open, stat or parse its file for each. A file found here is
- * held against the file system once a cursor: another size, time of change or inode makes it another file.
- * Archives are shared between cursors; what a cursor reads from one it opens for itself.
+ * A join that looks up rows one by one must not open, stat or parse its file for each. A file found here is
+ * checked against the file system once per cursor: with another size, time of change or inode it is another
+ * file. Archives are shared between cursors; what a cursor reads from one it opens for itself.
  */
 
 typedef struct npyext_cached_file {
@@ -74,49 +73,49 @@ typedef struct npyext_cached_file {
     npyx_archive *archive;
     npyx_file_info info;
     int nusers;
-    bool is_stale; /* not to be found; closed when its last user lets go */
+    bool is_stale; /* must not be found; closed when its last user releases it */
     int64_t validated_at;
     uint64_t path_hash;
     npyext_part part;
     char path[];
 } npyext_cached_file;
 
-/* A number for a new cursor: files validated before it are validated again. */
+/* A number for a new cursor: files validated before it was drawn are validated again. */
 int64_t npyext_cache_tick(npyext_connection *connection);
 
-/* A file that was opened ahead, or will be opened. */
+/* A file that was opened ahead, or is yet to be opened. */
 typedef struct npyext_open_file {
-    npyx_source *source; /* NULL: it was not */
-    npyx_file_info info; /* set when it was or could be opened, whatever it holds */
+    npyx_source *source; /* NULL: not opened yet */
+    npyx_file_info info; /* set if the file was or could be opened, whatever it holds */
 } npyext_open_file;
 
-/* The part of the file at path, open, and one user more. part and ahead may be NULL; ahead's source is taken
- * over. A tick of 0 is a survey's, which wants each of many files once: only a tar is kept open behind it,
- * whose directory was a pass through all of it. */
+/* Opens the part of the file at path, or finds it open, and counts one more user. part and ahead may be NULL;
+ * ahead's source is taken over. A tick of 0 is for a survey, which wants each of many files once: afterwards
+ * only a tar is kept open, since its directory took a pass through all of it. */
 npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, const npyext_part *part,
                                  int64_t tick, npyext_open_file *ahead, npyext_cached_file **file,
                                  npyx_error *error);
-/* One user less. Takes NULL. */
+/* Counts one user less. Accepts NULL. */
 void npyext_cache_release(npyext_connection *connection, npyext_cached_file *file);
-/* Closes all; nobody uses any. */
+/* Closes all; none may be in use. */
 void npyext_cache_clear(npyext_connection *connection);
 
-/* The format is told by the first bytes; where these say nothing, by the path. */
+/* The first bytes determine the format; if they do not, the path does. */
 npyx_hint npyext_path_hint(const char *path);
 
-/* The format that a path's name ends in, in small letters or capitals; false for none of ours. */
+/* The format that a path's suffix names, in either case; false if it names none of ours. */
 bool npyext_path_format(const char *path, npyx_format *format);
 
-/* Opens a BLOB as an archive; its bytes outlive that. */
+/* Opens a BLOB as an archive; its bytes must outlive the archive. */
 npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, npyx_hint hint,
                              npyx_archive **archive, npyx_error *error);
 
 /* ---- arrays described a moment ago ----
- * What a scalar function is called with in one row it is called with, mostly, in the next: the same handle,
- * or a BLOB that begins with the same header. Neither is parsed, opened or validated twice then.
+ * A scalar function is mostly called with the same array in one row after another: the same handle, or a BLOB
+ * that begins with the same header. Then neither is parsed, opened or validated twice.
  */
 
-/* A statement seldom looks at more arrays in turn. */
+/* A statement seldom alternates between more arrays. */
 enum { NPYEXT_MEMO_NARRAYS = 8 };
 
 typedef struct npyext_known_array {
@@ -124,41 +123,41 @@ typedef struct npyext_known_array {
     bool is_sound;
     int64_t used_at;
     npyx_array array;
-    /* of a handle's array */
-    const char *path; /* NULL: it is a header's */
+    /* for a handle's array */
+    const char *path; /* NULL: a header describes it */
     npyext_part part;
     int64_t index;
-    npyx_entry entry; /* its name is in the arena below: a description that fails takes the array's with it */
+    npyx_entry entry; /* its name is in the arena below, since a failed description drops the array's */
     bool has_entry;
     npyx_arena arena;
     npyext_cached_file *file;
     npyx_source *payload;
-    int64_t tick;     /* when the file was held against the file system */
-    int64_t nlookups; /* reads that the window did not answer */
+    int64_t tick;     /* when the file was checked against the file system */
+    int64_t nlookups; /* reads that the window could not answer */
     uint8_t *window;
     int64_t window_off;
     size_t window_nbytes;
 } npyext_known_array;
 
-/* The array that a .npy header of header_nbytes (as measured) describes. It stays until the next call for the
- * same connection, as do those below. */
+/* The array that a .npy header of header_nbytes (as measured) describes. Valid until the next call for the
+ * same connection, like those below. */
 npyx_status npyext_memo_of_header(npyext_connection *connection, const void *header, size_t header_nbytes,
                                   npyext_known_array **known, npyx_error *error);
 
 /* The array that a handle stands for, open. A file validated at this tick (see npyext_cache_tick) is not
- * validated again. On failure *known says where the fault lies (path, entry); it is NULL when the bytes are
- * no handle of this key. */
+ * validated again. On failure *known says where the fault is (path, entry); it is NULL if the bytes are not a
+ * handle of this key. */
 npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *bytes, size_t nbytes,
                                   int64_t tick, npyext_known_array **known, npyx_error *error);
 
-/* Makes a handle's array of objects one that has values. After a failure it is opened anew the next time. */
+/* Gives a handle's array of objects values. After a failure it is opened anew next time. */
 npyx_status npyext_known_hold(npyext_known_array *known, npyx_error *error);
 
-/* nbytes at off of a handle's array, alive until the next call. */
+/* nbytes at off of a handle's array, valid until the next call. */
 npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nbytes, const uint8_t **bytes,
                               npyx_error *error);
 
-/* Forgets all, or only what takes much memory to remember. To be called before the cache is cleared. */
+/* Forgets all, or only what takes much memory to remember. Call it before the cache is cleared. */
 void npyext_memo_clear(npyext_connection *connection, bool only_large);
 
 /* ---- the connection ---- */
@@ -170,48 +169,47 @@ struct npyext_connection {
     npyext_policy policy;
     npyext_cached_file *newest_file;
     npyext_known_array known[NPYEXT_MEMO_NARRAYS];
-    int64_t clock;                /* counts cursors that were opened, and lookups of known arrays */
+    int64_t clock;                /* counts cursors opened, and look-ups of known arrays */
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */
-    /* Of its tables that write (table/transaction.h, table/written.h): */
-    struct npyext_transaction *open_transactions; /* what has rows pending */
-    npyx_file_info *published;                    /* the files of mode 'w+', as they were published */
+    /* for its tables that write (table/transaction.h, table/written.h): */
+    struct npyext_transaction *open_transactions; /* those with rows pending */
+    npyx_file_info *published;                    /* the files of mode 'w+', as published */
     int64_t npublished, capacity_npublished;
     int64_t ntables_made;
     int nreferences;
     int64_t probe_at_ns;           /* when a native loop next asks SQLite whether to stop */
-    npyx_counters shared_counters; /* how much of the host's the sums of the process have */
+    npyx_counters shared_counters; /* how much of the host's is in the sums of the process */
 };
 
-/* With one reference; *connection is NULL on failure, whose *message must be freed with sqlite3_free.
+/* Makes one with one reference; on failure *connection is NULL, and *message must be freed with sqlite3_free.
  * Returns an SQLite code. */
 int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_connection **connection,
                           char **message);
 void npyext_connection_release(npyext_connection *connection);
 
-/* Adds to the sums of the process what the connection has counted since the last time. It is called where a
- * native loop looks for interrupts, and at the end of what may have read files. */
+/* Adds what the connection has counted since the last time to the sums of the process. Called where a native
+ * loop looks for interrupts, and at the end of what may have read files. */
 void npyext_counters_share(npyext_connection *connection);
-/* The sums over all connections that this object was loaded into, closed ones too; for any thread. */
+/* The sums over all connections that this object was loaded into, closed ones included; for any thread. */
 npyx_counters npyext_counters_of_process(void);
 
-/* To be called where SQLite's virtual machine hands control over for what may take long: it has itself just
- * looked for interrupts, so the codec's polls need not for the next 5 ms. */
+/* Call it where SQLite's virtual machine hands over control for what may take long: it has just looked for
+ * interrupts itself, so the codec need not for the next 5 ms. */
 void npyext_connection_begin(npyext_connection *connection);
 
 /* Tells SQLite, from an xCreate or xConnect, who may use a table. flags is SQLITE_DIRECTONLY for what writes
- * files, whoever trusts their databases; 0 for what reads them, which NPYEXT_VIEWS=1 frees. Where there are
- * no files, all is innocuous. */
+ * files, whatever NPYEXT_VIEWS says; 0 for what reads them, which NPYEXT_VIEWS=1 allows everywhere. Where no
+ * files are opened, everything is innocuous. */
 int npyext_declare_risk(const npyext_connection *connection, int flags);
 
 /* Declares the columns of a table, from an xCreate or xConnect, by the CREATE TABLE statement in text, which
- * is freed. A statement beyond the host's SQLITE_LIMIT_LENGTH is SQLITE_TOOBIG. */
+ * it frees. SQLITE_TOOBIG for a statement beyond the host's SQLITE_LIMIT_LENGTH. */
 int npyext_declare_columns(sqlite3 *db, sqlite3_str *text);
-/* Why that failed, for a message; good until the next call of the connection. */
+/* Why that failed, for a message; valid until the next call on the connection. */
 const char *npyext_declare_reason(sqlite3 *db, int code);
 
-/* *does: a database on disk has its own part in the open transaction, or that cannot be told. Its commit,
- * which comes between xSync and xCommit, may fail or be put off (SQLITE_BUSY). NPYX_NOMEM or
- * NPYX_INTERRUPTED. */
+/* *does: whether a database on disk takes part in the open transaction, or that is unknown. Its commit, which
+ * comes between xSync and xCommit, may fail or be put off (SQLITE_BUSY). NPYX_NOMEM or NPYX_INTERRUPTED. */
 npyx_status npyext_connection_writes_disk(npyext_connection *connection, bool *does, npyx_error *error);
 
 #endif

@@ -5,8 +5,9 @@
 
 enum { NCOUNTERS = sizeof(npyx_counters) / sizeof(int64_t) };
 
-/* Closed connections' are in it, too. A running connection counts in fields of its own, which only its thread
- * reads, and adds them here now and then: so counting costs no atomics, and who asks waits for nobody. */
+/* Closed connections are included. A running connection counts in fields of its own, which only its thread
+ * reads, and adds them here now and then: so counting needs no atomics, and asking for the sums never
+ * waits. */
 static _Atomic int64_t counter_sums[NCOUNTERS];
 
 void npyext_counters_share(npyext_connection *connection) {

@@ -1,3 +1,4 @@
+/* Handles as bytes: written, recognised and checked. */
 #include "connection.h"
 
 /*
@@ -11,7 +12,7 @@
  */
 enum { MAC_OFF = 8, INDEX_OFF = 24, STAMP_OFF = 32, PART_OFF = 40, PART_NBYTES_OFF = 48, PATH_OFF = 56 };
 
-/* The first byte is no character of UTF-8, and the last catches what takes BLOBs for text. */
+/* The first byte is not valid UTF-8; the last exposes code that takes BLOBs for text. */
 static const uint8_t handle_magic[MAC_OFF] = {0x9d, 'N', 'P', 'Y', 'X', 'H', '\n', 0};
 
 uint64_t npyext_handle_stamp(const npyext_handle_key *key, const npyx_file_info *info) {
@@ -49,7 +50,7 @@ bool npyext_handle_is_like(const void *bytes, size_t nbytes) {
     return nbytes >= sizeof handle_magic && memcmp(bytes, handle_magic, sizeof handle_magic) == 0;
 }
 
-/* In a time that does not tell where they differ. */
+/* Takes the same time wherever they differ. */
 static bool is_equal(const uint8_t *a, const uint8_t *b, size_t nbytes) {
     volatile uint8_t difference = 0;
     for (size_t i = 0; i < nbytes; i++)

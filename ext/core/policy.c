@@ -50,7 +50,7 @@ npyx_status npyext_policy_read(npyext_policy *policy, npyext_entry_point entry_p
     *policy = (npyext_policy){.entry_point = entry_point};
     host->maps_files = is_one("NPYEXT_MMAP");
     NPYX_TRY(read_nthreads(host, error));
-    if (entry_point == NPYEXT_ENTRY_BLOB) { /* whatever a function may forget to refuse */
+    if (entry_point == NPYEXT_ENTRY_BLOB) { /* even if a function forgets to refuse a path */
         policy->allows_views = true;
         host->root = &npyx_root_of_nothing;
         return NPYX_OK;

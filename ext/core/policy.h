@@ -1,13 +1,13 @@
 /*
- * What queries may reach, and how it is read: by the entry point that the extension was loaded through, and
- * by the environment as it is at that time. What changes in the environment later changes nothing.
+ * What queries may reach, and how it is read: from the entry point that the extension was loaded through, and
+ * from the environment at that time. Later changes to the environment have no effect.
  */
 #ifndef NPYEXT_POLICY_H
 #define NPYEXT_POLICY_H
 
 #include "npyx.h"
 
-/* Bits, so that a set of them tells where something is registered. */
+/* Bits, so that a set of them can say where something is registered. */
 typedef enum npyext_entry_point {
     NPYEXT_ENTRY_ALL = 1,
     NPYEXT_ENTRY_READONLY = 2, /* nothing that writes a file */
@@ -17,15 +17,15 @@ typedef enum npyext_entry_point {
 typedef struct npyext_policy {
     npyext_entry_point entry_point;
     /* NPYEXT_VIEWS=1: views and triggers of a database may use what opens files. Otherwise SQLITE_DIRECTONLY
-     * keeps them from it: a database from elsewhere must not read this machine's files. */
+     * prevents it: a database from elsewhere must not read this machine's files. */
     bool allows_views;
     bool is_confined; /* by NPYEXT_ROOT */
-    npyx_root root;   /* of a policy that is confined */
+    npyx_root root;   /* if it is confined */
 } npyext_policy;
 
-/* Reads the policy and sets in the host what follows from it: its root, whether it maps files, and whether it
- * uses other threads. The host keeps a pointer to the policy. Clear the policy on failure too, which is that
- * of NPYEXT_ROOT: anything but a folder is no reason to go without. */
+/* Reads the policy and sets what follows from it in the host: its root, whether it maps files, and whether it
+ * uses other threads. The host keeps a pointer to the policy. Clear the policy on failure, too. Fails if
+ * NPYEXT_THREADS is no number, or NPYEXT_ROOT no folder: going without it would confine nothing. */
 npyx_status npyext_policy_read(npyext_policy *policy, npyext_entry_point entry_point, npyx_host *host,
                                npyx_error *error);
 void npyext_policy_clear(npyext_policy *policy, npyx_host *host);
@@ -33,11 +33,11 @@ void npyext_policy_clear(npyext_policy *policy, npyx_host *host);
 /* `sqlite3_npyext_init` and so on. */
 const char *npyext_entry_name(npyext_entry_point entry_point);
 
-/* NPYX_INVALID where nothing opens files, for what names one (`a TEXT`, `a handle`), else NPYX_OK. wanted is
- * what can be given in its place. */
+/* NPYX_INVALID for what names a file (`a TEXT`, `a handle`) where nothing opens files, else NPYX_OK. wanted
+ * is what can be given instead. */
 npyx_status npyext_policy_check_name(const npyext_policy *policy, const char *name, const char *wanted,
                                      npyx_error *error);
-/* NPYX_INVALID where nothing writes files, for what does. */
+/* NPYX_INVALID for what writes files where nothing does. */
 npyx_status npyext_policy_check_writing(const npyext_policy *policy, const char *what, npyx_error *error);
 
 #endif

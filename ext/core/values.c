@@ -47,15 +47,15 @@ bool npyext_argument_equals(const npyext_argument *argument, sqlite3_value *valu
     case SQLITE_NULL: return true;
     default: break;
     }
-    /* The length first, which makes a text UTF-8. Not sqlite3_value_text, which copies a bound text to put a
-     * NUL behind it. */
+    /* The length first: it makes a text UTF-8. Not sqlite3_value_text, which copies a bound text to add a
+     * NUL. */
     if ((size_t)sqlite3_value_bytes(value) != argument->nbytes)
         return false;
     const void *bytes = sqlite3_value_blob(value);
     if (bytes == NULL)
         return argument->nbytes == 0;
-    /* what is not owned is bound, and stays as it is while the statement runs; anything else may have been
-     * written over where it lay, and is not to be looked at */
+    /* What is not owned is bound, and stays as it is while the statement runs. Anything else may have
+     * overwritten it, so it must not be looked at. */
     if (argument->owned == NULL)
         return bytes == argument->bytes && sqlite3_value_frombind(value);
     return memcmp(bytes, argument->bytes, argument->nbytes) == 0;
@@ -114,13 +114,13 @@ int npyext_code(npyx_status status) {
     case NPYX_NOMEM: return SQLITE_NOMEM;
     case NPYX_INTERRUPTED: return SQLITE_INTERRUPT;
     case NPYX_TOOBIG: return SQLITE_TOOBIG;
-    default: /* NPYX_IO too: SQLite takes SQLITE_IOERR for a fault of its own files, and rolls the caller's
-              * open transaction back */
+    default: /* NPYX_IO, too: SQLite takes SQLITE_IOERR for a fault in its own files, and rolls back the
+              * caller's open transaction */
         return SQLITE_ERROR;
     }
 }
 
-/* A message is one line of UTF-8, whatever stands in a name. */
+/* A message is one line of UTF-8, whatever is in a name. */
 static void blank_unprintable(char *text) {
     size_t nbytes = text == NULL ? 0 : strlen(text);
     for (size_t i = 0; i < nbytes;) {
@@ -132,15 +132,15 @@ static void blank_unprintable(char *text) {
 }
 
 char *npyext_error_text(npyext_place place, const npyx_error *error) {
-    /* SQLite's own word and no more: Datasette knows its time limit by the whole message. */
+    /* SQLite's own text and no more: Datasette recognises its time limit by the whole message. */
     if (error->status == NPYX_INTERRUPTED)
         return sqlite3_mprintf("%s", sqlite3_errstr(SQLITE_INTERRUPT));
-    enum { NAME_SHOWN_NBYTES = 1000 }; /* in a tar it may have megabytes */
+    enum { NAME_SHOWN_NBYTES = 1000 }; /* a tar's may have megabytes */
     const char *name = place.entry == NULL ? "" : place.entry->name;
     int name_nbytes =
         place.entry == NULL ? 0 : npyx_shown_nbytes(name, place.entry->name_nbytes, NAME_SHOWN_NBYTES);
     const char *path = place.path == NULL ? "" : place.path;
-    /* a path longer than the kernel takes says no more by its end */
+    /* the end of a path longer than the kernel accepts says nothing more */
     char *text = sqlite3_mprintf("npyext: %.4096s%s%.*s%s%s", path, name_nbytes == 0 ? "" : ":", name_nbytes,
                                  name, *path == '\0' && name_nbytes == 0 ? "" : ": ", error->message);
     blank_unprintable(text);
@@ -230,7 +230,7 @@ void npyext_result_value(sqlite3_context *context, const npyx_value *value) {
     }
 }
 
-/* Appends what value points to, where there is more than one item. */
+/* Appends to scratch what value points to, if there is more than one item. */
 static npyx_status items_value(const npyx_dtype *dtype, int ndim, const int64_t *shape, const uint8_t *items,
                                npyx_buffer *scratch, npyx_value *value, npyx_error *error) {
     if (ndim == 0)

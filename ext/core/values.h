@@ -1,6 +1,6 @@
 /*
- * Values that SQLite hands in, copied or as the codec stores them; results that are handed out to it; and
- * errors of the codec as SQLite's: the one place where a status becomes a code and a message.
+ * Values from SQLite, copied or as the codec stores them; results for it; and errors of the codec as
+ * SQLite's: the one place where a status becomes a code and a message.
  */
 #ifndef NPYEXT_VALUES_H
 #define NPYEXT_VALUES_H
@@ -13,7 +13,7 @@ SQLITE_EXTENSION_INIT3
 
 /* ---- arguments ---- */
 
-/* An argument, copied out of an sqlite3_value, which does not outlive xFilter. */
+/* An argument, copied because an sqlite3_value does not outlive xFilter. */
 typedef struct npyext_argument {
     int type; /* SQLITE_INTEGER, SQLITE_TEXT, ...; 0 when the argument was left out */
     int64_t integer;
@@ -23,23 +23,23 @@ typedef struct npyext_argument {
     char *owned; /* what to free: NULL for a bound BLOB, which is used in place */
 } npyext_argument;
 
-/* A BLOB bound to a parameter stays where it is until its statement is reset, which closes the cursor before:
- * it is not copied. */
+/* A BLOB bound to a parameter is not copied: it stays where it is until its statement is reset, which closes
+ * the cursor first. */
 npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value, npyx_error *error);
 void npyext_argument_clear(npyext_argument *argument);
 /* Whether a copy of the value would be the same. */
 bool npyext_argument_equals(const npyext_argument *argument, sqlite3_value *value);
-/* Whether it is an INTEGER, or a REAL without a fraction, which is as good; *integer is then set. */
+/* Whether it is an INTEGER, or a REAL without a fraction, which will do; *integer is then set. */
 bool npyext_argument_is_whole(const npyext_argument *argument, int64_t *integer);
-/* Not left out, nor an empty text. */
+/* Neither left out nor an empty text. */
 bool npyext_argument_is_given(const npyext_argument *argument);
-/* A value as the codec stores it; its bytes are SQLite's and live as long as value does unchanged. */
+/* A value as the codec stores it; its bytes are SQLite's and live as long as value is unchanged. */
 npyx_status npyext_value_read(sqlite3_value *value, npyx_value *read, npyx_error *error);
-/* The same of a value that must be a TEXT: of a number the one that SQLite makes of it. */
+/* Likewise, for a value that must be a TEXT; a number becomes the text that SQLite makes of it. */
 npyx_status npyext_value_text(sqlite3_value *value, npyx_value *text, npyx_error *error);
 
-/* The same, but of a REAL the shortest digits that read back as it, as Python writes them, in room: SQLite's
- * own have 15 digits before 3.53 and 17 since. For what is written to files. */
+/* Likewise, but a REAL becomes the shortest digits that read back as it, as Python writes them, in room:
+ * SQLite's own have 15 digits before 3.53 and 17 since. For what is written to files. */
 npyx_status npyext_value_stable_text(sqlite3_value *value, char room[NPYX_NUMBER_TEXT_NBYTES],
                                      npyx_value *text, npyx_error *error);
 
@@ -48,26 +48,26 @@ npyx_status npyext_value_stable_text(sqlite3_value *value, char room[NPYX_NUMBER
 /* The SQLite result code of a status. */
 int npyext_code(npyx_status status);
 
-/* Of a statement of our own that failed: NPYX_NOMEM or NPYX_INTERRUPTED, NPYX_OK for all other codes. */
+/* For a statement of our own that failed: NPYX_NOMEM or NPYX_INTERRUPTED; NPYX_OK for all other codes. */
 npyx_status npyext_fail_code(int code, npyx_error *error);
 
-/* Where a fault lies: both may be NULL. */
+/* Where a fault is; both may be NULL. */
 typedef struct npyext_place {
     const char *path;
-    const npyx_entry *entry; /* its name is shown when it has one */
+    const npyx_entry *entry; /* its name is shown if it has one */
 } npyext_place;
 
-/* Sets vtab's message to `npyext: path:name: what is wrong`, or SQLite's own for an interrupt, and returns
- * the code. error is one that failed. */
+/* Sets vtab's message to `npyext: path:name: what is wrong`, or to SQLite's own for an interrupt, and returns
+ * the code. error must be a failure. */
 int npyext_report(sqlite3_vtab *vtab, npyext_place place, const npyx_error *error);
 
-/* The same text, to be freed with sqlite3_free; NULL when memory is out. */
+/* The same text; free it with sqlite3_free. NULL if memory is out. */
 char *npyext_error_text(npyext_place place, const npyx_error *error);
 
-/* A fault as the value of a row's column `error`: the text that ends other queries. */
+/* A fault as the value of a row's column `error`: the text that would end other queries. */
 void npyext_result_fault(sqlite3_context *context, npyext_place place, const npyx_error *error);
 
-/* A failure as a function's or xColumn's result. */
+/* A failure as the result of a function or of xColumn. */
 void npyext_result_error(sqlite3_context *context, npyext_place place, const npyx_error *error);
 
 /* ---- results ---- */
@@ -75,13 +75,12 @@ void npyext_result_error(sqlite3_context *context, npyext_place place, const npy
 /* Exactly the value that came in. */
 void npyext_result_argument(sqlite3_context *context, const npyext_argument *argument);
 
-/* Text that is JSON for SQLite's JSON functions too; copied. */
+/* Text that SQLite's JSON functions accept as JSON, too; copied. */
 void npyext_result_json(sqlite3_context *context, const char *text, size_t nbytes);
-/* The same of a finished buffer, or its failure. */
+/* The same for a finished buffer, or its failure. */
 void npyext_result_json_buffer(sqlite3_context *context, const npyx_buffer *text);
 void npyext_result_text(sqlite3_context *context, const char *text, size_t nbytes);
-/* A BLOB; copied. bytes may be NULL where nbytes is 0: an empty BLOB all the same, of which SQLite would make
- * NULL. */
+/* A BLOB; copied. bytes may be NULL if nbytes is 0: still an empty BLOB, though SQLite would make it NULL. */
 void npyext_result_blob(sqlite3_context *context, const void *bytes, size_t nbytes);
 
 /* Appends integers as a JSON array. */
@@ -91,11 +90,12 @@ void npyext_result_integers(sqlite3_context *context, npyx_buffer *scratch, cons
 
 /* What npyx_element_value made. */
 void npyext_result_value(sqlite3_context *context, const npyx_value *value);
-/* Items of a shape: one as a value, several as JSON. Or the error, at place. */
+/* Items of a shape: one as a value, several as JSON. On failure, the error at place. */
 void npyext_result_items(sqlite3_context *context, npyext_place place, const npyx_dtype *dtype, int ndim,
                          const int64_t *shape, const uint8_t *items, npyx_buffer *scratch);
 
-/* The type to decode an item by without looking at its dtype again; NPYX_NTYPES when only the codec can. */
+/* The type by which to decode an item without looking at its dtype again; NPYX_NTYPES if only the codec
+ * can. */
 npyx_type npyext_plain_type(const npyx_dtype *dtype);
 
 /* An item of a plain type as xColumn's result; false for types that are not decoded here. */

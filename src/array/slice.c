@@ -25,8 +25,7 @@ typedef struct subscript {
     subscript_kind kind;
 } subscript;
 
-/* A slice that is no error has at most so many: an ellipsis, as many axes as there can be, and as many new
- * ones. */
+/* A valid slice has at most this many: an ellipsis, as many axes as there can be, and as many new ones. */
 enum { MOST_NSUBSCRIPTS = 2 * NPYX_MAX_NDIM + 1 };
 
 /* A text, and the view that it makes of another, axis by axis. */

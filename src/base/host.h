@@ -2,7 +2,7 @@
  * What the codec needs from the program around it: memory, a word on whether to stop, and a place to count.
  *
  * Every allocation goes through the host, so that its memory limit and fault injection reach the codec. A
- * host outlives everything made with it. Nothing here is shared between threads.
+ * host must outlive everything made with it. Nothing here is shared between threads.
  */
 #ifndef NPYX_HOST_H
 #define NPYX_HOST_H

@@ -65,19 +65,19 @@ typedef enum npyx_hint { NPYX_NO_HINT, NPYX_HINT_TEN, NPYX_HINT_TAR, NPYX_HINT_S
 npyx_status npyx_archive_open(npyx_source *source, npyx_hint hint, npyx_archive **archive, npyx_error *error);
 
 /* The next entry is not wanted for now: ends the archive's other threads, and frees what they made. */
-void npyx_archive_rest(npyx_archive *archive);
-
-/* npyx_archive_open for a source whose first head_nbytes are known: NPYX_LOOKALIKE_NBYTES or all. Only
- * formats that a tar's members may have, .npy, .npz and .ten; NPYX_DONE, with the source closed, for all
- * others. */
-npyx_status npyx_archive_open_member(npyx_source *source, const uint8_t *head, size_t head_nbytes,
-                                     npyx_archive **archive, npyx_error *error);
+static inline void npyx_archive_rest(npyx_archive *archive) {
+    if (archive->ops->rest != NULL)
+        archive->ops->rest(archive);
+}
 
 /* Accepts NULL. Sources opened from the archive must be closed first. */
 void npyx_archive_close(npyx_archive *archive);
 
 /* Entry number index; NPYX_DONE when there are fewer. An error says that the directory is damaged here. */
-npyx_status npyx_archive_entry(npyx_archive *archive, int64_t index, npyx_entry *entry, npyx_error *error);
+static inline npyx_status npyx_archive_entry(npyx_archive *archive, int64_t index, npyx_entry *entry,
+                                             npyx_error *error) {
+    return index < 0 ? NPYX_DONE : archive->ops->entry(archive, index, entry, error);
+}
 
 /* Whether it is a .npy of one array, which needs no name or number. What follows the array may be
  * unreadable. */
@@ -96,7 +96,10 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
 /* Reads the array's header into *array (initialised). Its is_array is false for an entry that is no array,
  * and for one that cannot be read (the error says why). When only the data after a sound header are missing,
  * the error says so and array->is_known is true. */
-npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array, npyx_error *error);
+static inline npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array,
+                                                npyx_error *error) {
+    return archive->ops->describe(archive, index, array, error);
+}
 
 /* The failure of an entry that should be an array but is not; says what the file is, if that is known. */
 npyx_status npyx_archive_fail_no_array(npyx_archive *archive, npyx_error *error);
@@ -105,13 +108,17 @@ npyx_status npyx_archive_fail_no_array(npyx_archive *archive, npyx_error *error)
 bool npyx_archive_is_pytorch(npyx_archive *archive);
 
 /* Where the entry's bytes begin in the file (for an .npz's as stored, deflated or not). */
-npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off,
-                                npyx_error *error);
+static inline npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off,
+                                              npyx_error *error) {
+    return archive->ops->locate(archive, index, payload_off, error);
+}
 
 /* The entry's bytes, inflated, header included: array.data_off counts from their start. The caller closes
  * it. */
-npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index, npyx_source **payload,
-                                      npyx_error *error);
+static inline npyx_status npyx_archive_open_payload(npyx_archive *archive, int64_t index,
+                                                    npyx_source **payload, npyx_error *error) {
+    return archive->ops->open(archive, index, payload, error);
+}
 
 /* The same for callers that want values. array is the entry's, described; an array of objects becomes one
  * held in memory (npyx_objects_open): its pickle is read, and kept with the archive for the next time while

@@ -1,8 +1,3 @@
-#include "archive.h"
-#include "header_npy.h"
-#include "header_ten.h"
-#include "io/first_bytes.h"
-
 /*
  * Arrays in a row: the chunks of a .ten, or what numpy.save wrote into one open file, which usually is one
  * array. Each says how long it is, and the next one begins after it.
@@ -13,6 +8,11 @@
  * The walk goes from array to array and keeps only the current one. Every NPYX_MARKS_SPAN of them it leaves a
  * mark from which it can resume, so that a file of millions costs little memory and no array is far.
  */
+#include "archive.h"
+#include "header_npy.h"
+#include "header_ten.h"
+#include "io/first_bytes.h"
+
 typedef struct series_archive {
     npyx_archive base;
     bool is_big_endian;

@@ -1,9 +1,3 @@
-#include "archive.h"
-#include "io/first_bytes.h"
-#include "tar.h"
-#include "text/number_text.h"
-#include "text/span.h"
-
 /*
  * The arrays of a tar: its members that begin like a .npy, .npz or .ten, whatever their names, and each array
  * inside such a member separately.
@@ -16,6 +10,11 @@
  * member is opened as an archive of its own when it is looked into; the one opened last is kept for its next
  * array, and each for as long as something reads from it.
  */
+#include "archive.h"
+#include "io/first_bytes.h"
+#include "tar.h"
+#include "text/number_text.h"
+#include "text/span.h"
 
 enum { TAR_IS_DAMAGED = -1, TAR_IS_SPARSE = -2 }; /* inner for a member as a whole */
 
@@ -103,6 +102,23 @@ static npyx_status nested_source(const tar_archive *tar, int64_t data_off, int64
     return NPYX_OK;
 }
 
+/* npyx_archive_open for a source whose first head_nbytes are known: NPYX_LOOKALIKE_NBYTES or all. Only
+ * formats that a tar's members may have, .npy, .npz and .ten; NPYX_DONE, with the source closed, for all
+ * others. */
+static npyx_status tar_open_member(npyx_source *source, const uint8_t *head, size_t head_nbytes,
+                                   npyx_archive **archive, npyx_error *error) {
+    npyx_status status = NPYX_DONE;
+    if (npyx_begins_npy(head, head_nbytes) || npyx_begins_ten(head, head_nbytes))
+        status = npyx_archive_series_open(
+            source, npyx_begins_npy(head, head_nbytes) ? NPYX_FORMAT_NPY : NPYX_FORMAT_TEN, head, head_nbytes,
+            archive, error);
+    else if (npyx_begins_zip(head, head_nbytes))
+        status = npyx_archive_npz_open(source, false, archive, error);
+    if (status != NPYX_OK)
+        npyx_source_close(source);
+    return status;
+}
+
 /* Opens a member and makes it the newest. head: its first bytes, head_nbytes of them. NPYX_DONE: it is not a
  * file of arrays. */
 static npyx_status nested_open(tar_archive *tar, int64_t data_off, int64_t nbytes, const uint8_t *head,
@@ -118,7 +134,7 @@ static npyx_status nested_open(tar_archive *tar, int64_t data_off, int64_t nbyte
     }
     *nested = (tar_nested){.tar = tar, .data_off = data_off, .nusers = 1};
     size_t looked_nbytes = head_nbytes < NPYX_LOOKALIKE_NBYTES ? head_nbytes : NPYX_LOOKALIKE_NBYTES;
-    npyx_status status = npyx_archive_open_member(source, head, looked_nbytes, &nested->archive, error);
+    npyx_status status = tar_open_member(source, head, looked_nbytes, &nested->archive, error);
     if (status == NPYX_OK)
         tar->newest = nested;
     else

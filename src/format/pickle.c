@@ -1,70 +1,20 @@
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "pickle_machine.h"
 #include "text/number_text.h"
 #include "text/span.h"
 
-typedef npyx_status pickle_op(npyx_pickle *p);
-
+/* How an opcode runs: by itself, or with what it has in common with others and one thing of its own, the size
+ * of its number in bytes, the kind of its value, or how many values it takes. */
 typedef struct pickle_opcode {
     const char *name;
-    pickle_op *run;
+    npyx_status (*run)(npyx_pickle *p);
+    npyx_status (*run_with)(npyx_pickle *p, int argument);
+    int argument;
 } pickle_opcode;
 
-static const pickle_opcode pickle_opcodes[256];
-
-/* ---- errors ---- */
-
-void npyx_pickle_set_error(const npyx_pickle *p, npyx_status status, const char *format, ...) {
-    char what[200];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    const char *name = p->op_off < p->nbytes ? pickle_opcodes[p->bytes[p->op_off]].name : NULL;
-    npyx_error_set(p->error, status, p->base_off + (int64_t)p->op_off,
-                   "%s the pickle at byte %" PRId64 ": %s%s%s",
-                   status == NPYX_CORRUPT ? "a fault in" : "cannot read", p->base_off + (int64_t)p->op_off,
-                   name == NULL ? "" : name, name == NULL ? "" : ": ", what);
-    npyx_error_set_kind(p->error, NPYX_KIND_OBJECTS);
-}
-
-/* ---- the account ---- */
-
-npyx_status npyx_pickle_overspent(npyx_pickle *p, npyx_status status) {
-    if (status != NPYX_TOOBIG)
-        return status;
-    npyx_pickle_set_error(p, NPYX_UNSUPPORTED, "it comes to more than %" PRIu64 " bytes of items in so few",
-                          p->budget->allowed_nbytes);
-    npyx_error_set_kind(p->error, NPYX_KIND_LIMIT); /* like other limits of files */
-    return NPYX_UNSUPPORTED;
-}
-
-void *npyx_pickle_alloc(npyx_pickle *p, uint64_t nbytes) {
-    p->failed = npyx_pickle_spend(p, nbytes);
-    if (p->failed != NPYX_OK)
-        return NULL;
-    void *block = nbytes > SIZE_MAX ? NULL : npyx_arena_alloc(p->arena, (size_t)nbytes);
-    p->failed = npyx_check_memory(block, p->error);
-    return block;
-}
-
-void *npyx_pickle_array(npyx_pickle *p, int64_t n, size_t item_nbytes) {
-    size_t nbytes;
-    return npyx_pickle_alloc(p, npyx_mul_size(n, item_nbytes, &nbytes) ? nbytes : UINT64_MAX / 2);
-}
-
-char *npyx_pickle_copy(npyx_pickle *p, const char *bytes, size_t nbytes) {
-    char *copy = npyx_pickle_alloc(p, (uint64_t)nbytes + 1);
-    if (copy != NULL) {
-        memcpy(copy, bytes, nbytes);
-        copy[nbytes] = '\0';
-    }
-    return copy;
-}
+/* ---- room and bytes ---- */
 
 /* Room for more values; there are n. */
 static void *pickle_grow(npyx_pickle *p, void *values, int64_t n, int64_t *capacity, size_t item_nbytes) {
@@ -76,8 +26,6 @@ static void *pickle_grow(npyx_pickle *p, void *values, int64_t n, int64_t *capac
     return grown;
 }
 
-/* ---- bytes ---- */
-
 static npyx_status pickle_take(npyx_pickle *p, uint64_t nbytes, const uint8_t **bytes) {
     if (nbytes > p->nbytes - p->off)
         return npyx_pickle_fail(p, "%" PRIu64 " bytes are wanted, the pickle ends after %zu", nbytes,
@@ -88,12 +36,24 @@ static npyx_status pickle_take(npyx_pickle *p, uint64_t nbytes, const uint8_t **
 }
 
 /* An unsigned number of 1, 2, 4 or 8 bytes, little-endian. */
-static npyx_status pickle_number(npyx_pickle *p, size_t nbytes, uint64_t *number) {
+static npyx_status pickle_number(npyx_pickle *p, int nbytes, uint64_t *number) {
     const uint8_t *bytes;
-    NPYX_TRY(pickle_take(p, nbytes, &bytes));
+    NPYX_TRY(pickle_take(p, (uint64_t)nbytes, &bytes));
     *number = 0;
-    for (size_t i = nbytes; i > 0; i--)
+    for (int i = nbytes; i > 0; i--)
         *number = *number << 8 | bytes[i - 1];
+    return NPYX_OK;
+}
+
+/* Bytes after their number, whose own size says which opcode it is; LONG4 and BINSTRING have a signed one. */
+static npyx_status pickle_take_counted(npyx_pickle *p, int number_nbytes, bool is_signed,
+                                       const uint8_t **bytes, size_t *nbytes) {
+    uint64_t number;
+    NPYX_TRY(pickle_number(p, number_nbytes, &number));
+    if (is_signed && number > INT32_MAX)
+        return npyx_pickle_fail(p, "its length is negative");
+    NPYX_TRY(pickle_take(p, number, bytes));
+    *nbytes = (size_t)number;
     return NPYX_OK;
 }
 
@@ -107,128 +67,6 @@ static npyx_status pickle_line(npyx_pickle *p, const char **line, size_t *nbytes
     *nbytes = (size_t)(end - begin);
     p->off += *nbytes + 1;
     return NPYX_OK;
-}
-
-/* ---- nodes ---- */
-
-npyx_status npyx_pickle_new(npyx_pickle *p, npyx_object_kind kind, npyx_object **object) {
-    if (p->nspare == 0) { /* many at a time, more for a longer pickle */
-        p->nspare_next = p->nspare_next < 8 ? 8 : p->nspare_next < 1024 ? 2 * p->nspare_next : 1024;
-        p->spare = npyx_pickle_array(p, p->nspare_next, sizeof **object);
-        NPYX_TRY(npyx_pickle_check(p, p->spare));
-        p->nspare = p->nspare_next;
-    }
-    *object = p->spare++;
-    p->nspare--;
-    **object = (npyx_object){.kind = (uint8_t)kind};
-    return NPYX_OK;
-}
-
-npyx_status npyx_pickle_new_bytes(npyx_pickle *p, npyx_object_kind kind, const void *bytes, size_t nbytes,
-                                  npyx_object **object) {
-    NPYX_TRY(npyx_pickle_new(p, kind, object));
-    (*object)->text.bytes = bytes;
-    (*object)->text.nbytes = nbytes;
-    return NPYX_OK;
-}
-
-npyx_status npyx_pickle_new_ascii(npyx_pickle *p, const char *text, size_t nbytes, npyx_object **object) {
-    const char *copy = npyx_pickle_copy(p, text, nbytes);
-    NPYX_TRY(npyx_pickle_check(p, copy));
-    return npyx_pickle_new_bytes(p, NPYX_OBJECT_TEXT, copy, nbytes, object);
-}
-
-/* Python writes lone surrogates as if they were characters ("surrogatepass"). */
-static size_t pickle_surrogate(const uint8_t *bytes, size_t nbytes) {
-    return nbytes >= 3 && bytes[0] == 0xed && bytes[1] >= 0xa0 && bytes[1] <= 0xbf &&
-                   (bytes[2] & 0xc0) == 0x80
-               ? 3
-               : 0;
-}
-
-static npyx_status pickle_replace_surrogates(npyx_pickle *p, const uint8_t *bytes, size_t nbytes,
-                                             npyx_object **object) {
-    char *copy = npyx_pickle_alloc(p, nbytes);
-    NPYX_TRY(npyx_pickle_check(p, copy));
-    for (size_t i = 0, n; i < nbytes; i += n) {
-        NPYX_TRY(npyx_pickle_work(p, 1));
-        n = npyx_utf8_character((const char *)bytes + i, nbytes - i);
-        bool is_character = n > 0;
-        if (!is_character && (n = pickle_surrogate(bytes + i, nbytes - i)) == 0)
-            return npyx_pickle_fail(p, "a text that is not UTF-8");
-        memcpy(copy + i, is_character ? (const char *)bytes + i : NPYX_UTF8_REPLACEMENT, n);
-    }
-    return npyx_pickle_new_bytes(p, NPYX_OBJECT_TEXT, copy, nbytes, object);
-}
-
-npyx_status npyx_pickle_new_text(npyx_pickle *p, const uint8_t *bytes, size_t nbytes, npyx_object **object) {
-    if (npyx_utf8_is_valid((const char *)bytes, nbytes))
-        return npyx_pickle_new_bytes(p, NPYX_OBJECT_TEXT, bytes, nbytes, object);
-    return pickle_replace_surrogates(p, bytes, nbytes, object);
-}
-
-/* Room for n more parts. */
-static npyx_status pickle_reserve(npyx_pickle *p, npyx_object *container, int64_t n) {
-    uint64_t wanted = container->list.count + (uint64_t)n, capacity = 2 * (uint64_t)container->list.capacity;
-    if (wanted <= container->list.capacity)
-        return NPYX_OK;
-    capacity = capacity < wanted ? wanted : capacity;
-    capacity = capacity < 4 ? 4 : capacity;
-    if (capacity > UINT32_MAX)
-        return npyx_fail_nomem(p->error);
-    npyx_object **items = npyx_pickle_array(p, (int64_t)capacity, sizeof(void *));
-    NPYX_TRY(npyx_pickle_check(p, items));
-    if (container->list.count > 0)
-        memcpy(items, container->list.items, container->list.count * sizeof(void *));
-    container->list.items = items;
-    container->list.capacity = (uint32_t)capacity;
-    return NPYX_OK;
-}
-
-npyx_status npyx_pickle_add_all(npyx_pickle *p, npyx_object *container, npyx_object *const *parts,
-                                int64_t n) {
-    NPYX_TRY(pickle_reserve(p, container, n));
-    if (n > 0)
-        memcpy(container->list.items + container->list.count, parts, (size_t)n * sizeof(void *));
-    container->list.count += (uint32_t)n;
-    return NPYX_OK;
-}
-
-npyx_status npyx_pickle_add(npyx_pickle *p, npyx_object *container, npyx_object *part) {
-    return npyx_pickle_add_all(p, container, &part, 1);
-}
-
-bool npyx_pickle_bytes_of(const npyx_object *object, const uint8_t **bytes, size_t *nbytes) {
-    if (object == NULL || (object->kind != NPYX_OBJECT_BYTES && object->kind != NPYX_OBJECT_TEXT))
-        return false;
-    *bytes = (const uint8_t *)object->text.bytes;
-    *nbytes = object->text.nbytes;
-    return true;
-}
-
-bool npyx_pickle_is_text(const npyx_object *object, const char *text) {
-    const uint8_t *bytes;
-    size_t nbytes;
-    return npyx_pickle_bytes_of(object, &bytes, &nbytes) && nbytes == strlen(text) &&
-           memcmp(bytes, text, nbytes) == 0;
-}
-
-bool npyx_pickle_is_global(const npyx_object *object, const char *name) {
-    return object != NULL && object->kind == NPYX_OBJECT_GLOBAL && object->text.nbytes == strlen(name) &&
-           memcmp(object->text.bytes, name, object->text.nbytes) == 0;
-}
-
-npyx_object *npyx_pickle_part(const npyx_object *object, uint32_t i) {
-    bool has_parts =
-        object != NULL && (object->kind == NPYX_OBJECT_TUPLE || object->kind == NPYX_OBJECT_LIST);
-    return has_parts && i < object->list.count ? object->list.items[i] : NULL;
-}
-
-bool npyx_pickle_integer_of(const npyx_object *object, int64_t *integer) {
-    if (object == NULL || (object->kind != NPYX_OBJECT_INTEGER && object->kind != NPYX_OBJECT_BOOL))
-        return false;
-    *integer = object->integer;
-    return true;
 }
 
 /* ---- the stack ---- */
@@ -274,11 +112,11 @@ static npyx_status pickle_top(npyx_pickle *p, npyx_object **top) {
 }
 
 /* A container of the values after the last mark. */
-static npyx_status pickle_gather(npyx_pickle *p, npyx_object_kind kind) {
+static npyx_status op_gather(npyx_pickle *p, int kind) {
     npyx_object **values, *made;
     int64_t n;
     NPYX_TRY(pickle_pop_mark(p, &values, &n));
-    NPYX_TRY(npyx_pickle_new(p, kind, &made));
+    NPYX_TRY(npyx_pickle_new(p, (npyx_object_kind)kind, &made));
     if (kind == NPYX_OBJECT_DICT && n % 2 != 0)
         return npyx_pickle_fail(p, "a key has no value");
     NPYX_TRY(npyx_pickle_add_all(p, made, values, n));
@@ -291,12 +129,8 @@ static npyx_status op_none(npyx_pickle *p) {
     return pickle_push(p, p->none);
 }
 
-static npyx_status op_true(npyx_pickle *p) {
-    return pickle_push(p, p->truth[1]);
-}
-
-static npyx_status op_false(npyx_pickle *p) {
-    return pickle_push(p, p->truth[0]);
+static npyx_status op_truth(npyx_pickle *p, int truth) {
+    return pickle_push(p, p->truth[truth]);
 }
 
 static npyx_status pickle_push_integer(npyx_pickle *p, int64_t integer) {
@@ -312,15 +146,9 @@ static npyx_status op_binint(npyx_pickle *p) {
     return pickle_push_integer(p, (int32_t)(uint32_t)number);
 }
 
-static npyx_status op_binint1(npyx_pickle *p) {
+static npyx_status op_unsigned(npyx_pickle *p, int number_nbytes) {
     uint64_t number;
-    NPYX_TRY(pickle_number(p, 1, &number));
-    return pickle_push_integer(p, (int64_t)number);
-}
-
-static npyx_status op_binint2(npyx_pickle *p) {
-    uint64_t number;
-    NPYX_TRY(pickle_number(p, 2, &number));
+    NPYX_TRY(pickle_number(p, number_nbytes, &number));
     return pickle_push_integer(p, (int64_t)number);
 }
 
@@ -356,85 +184,13 @@ static npyx_status op_float(npyx_pickle *p) {
     return pickle_push_real(p, npyx_number_to_f64(&number));
 }
 
-/* The decimal digits of a magnitude of nwords 32-bit words, both lowest first; the words are used up. */
-static size_t pickle_digits(uint32_t *words, size_t nwords, char *digits) {
-    enum { BILLION = 1000000000 };
-    size_t ndigits = 0;
-    while (nwords > 0) {
-        uint64_t remainder = 0;
-        for (size_t i = nwords; i > 0; i--) {
-            uint64_t word = remainder << 32 | words[i - 1];
-            words[i - 1] = (uint32_t)(word / BILLION);
-            remainder = word % BILLION;
-        }
-        while (nwords > 0 && words[nwords - 1] == 0)
-            nwords--;
-        for (int i = 0; i < 9 && (nwords > 0 || remainder > 0); i++, remainder /= 10)
-            digits[ndigits++] = (char)('0' + remainder % 10);
-    }
-    return ndigits;
-}
-
-enum { PICKLE_MAX_WORDS = NPYX_OBJECT_MAX_NDIGITS * 4 / 32 + 1 }; /* four bits hold more than a digit */
-
-static npyx_status pickle_fail_digits(const npyx_pickle *p) {
-    return npyx_pickle_fail_unsupported(p, "an integer of more than %d digits", NPYX_OBJECT_MAX_NDIGITS);
-}
-
-npyx_status npyx_pickle_new_integer(npyx_pickle *p, const uint8_t *bytes, size_t nbytes,
-                                    npyx_object **object) {
-    uint32_t words[PICKLE_MAX_WORDS] = {0};
-    char digits[PICKLE_MAX_WORDS * 10 + 10], text[sizeof digits + 1];
-    bool is_negative = nbytes > 0 && bytes[nbytes - 1] >= 0x80;
-    while (nbytes > 1 && bytes[nbytes - 1] == (is_negative ? 0xff : 0) &&
-           (bytes[nbytes - 2] >= 0x80) == is_negative)
-        nbytes--;
-    if (nbytes > sizeof words)
-        return pickle_fail_digits(p);
-    uint64_t low = is_negative ? UINT64_MAX : 0;
-    for (size_t i = nbytes; i > 0; i--)
-        low = low << 8 | bytes[i - 1];
-    if (nbytes <= 8) {
-        NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_INTEGER, object));
-        (*object)->integer = (int64_t)low;
-        return NPYX_OK;
-    }
-    uint32_t carry = is_negative; /* of the two's complement */
-    for (size_t i = 0; i < nbytes; i++) {
-        uint32_t byte = (is_negative ? (uint8_t)~bytes[i] : bytes[i]) + carry;
-        carry = byte >> 8;
-        words[i / 4] |= (byte & 0xff) << i % 4 * 8;
-    }
-    size_t ndigits = pickle_digits(words, (nbytes + 3) / 4, digits), n = 0;
-    if (ndigits > NPYX_OBJECT_MAX_NDIGITS)
-        return pickle_fail_digits(p);
-    if (is_negative)
-        text[n++] = '-';
-    while (ndigits > 0)
-        text[n++] = digits[--ndigits];
-    NPYX_TRY(npyx_pickle_new_ascii(p, text, n, object));
-    (*object)->kind = NPYX_OBJECT_WIDE;
-    return NPYX_OK;
-}
-
-static npyx_status pickle_push_long(npyx_pickle *p, size_t number_nbytes) {
-    uint64_t nbytes;
+static npyx_status op_counted_long(npyx_pickle *p, int number_nbytes) {
+    size_t nbytes;
     const uint8_t *bytes;
     npyx_object *made;
-    NPYX_TRY(pickle_number(p, number_nbytes, &nbytes));
-    if (number_nbytes == 4 && nbytes > INT32_MAX)
-        return npyx_pickle_fail(p, "its length is negative");
-    NPYX_TRY(pickle_take(p, nbytes, &bytes));
-    NPYX_TRY(npyx_pickle_new_integer(p, bytes, (size_t)nbytes, &made));
+    NPYX_TRY(pickle_take_counted(p, number_nbytes, true, &bytes, &nbytes));
+    NPYX_TRY(npyx_pickle_new_integer(p, bytes, nbytes, &made));
     return pickle_push(p, made);
-}
-
-static npyx_status op_long1(npyx_pickle *p) {
-    return pickle_push_long(p, 1);
-}
-
-static npyx_status op_long4(npyx_pickle *p) {
-    return pickle_push_long(p, 4);
 }
 
 /* Decimal digits with a sign, as read by Python's int. */
@@ -460,7 +216,7 @@ static npyx_status pickle_push_digits(npyx_pickle *p, const char *text, size_t n
     if (fits)
         return pickle_push_integer(p, integer);
     if (ndigits > NPYX_OBJECT_MAX_NDIGITS)
-        return pickle_fail_digits(p);
+        return npyx_pickle_fail_digits(p);
     npyx_object *made;
     char *copy = npyx_pickle_alloc(p, ndigits + 1);
     NPYX_TRY(npyx_pickle_check(p, copy));
@@ -489,48 +245,22 @@ static npyx_status op_long(npyx_pickle *p) {
 
 /* ---- opcodes: texts and bytes ---- */
 
-static npyx_status pickle_push_text(npyx_pickle *p, size_t number_nbytes) {
-    uint64_t nbytes;
+static npyx_status op_counted_text(npyx_pickle *p, int number_nbytes) {
+    size_t nbytes;
     const uint8_t *bytes;
     npyx_object *made;
-    NPYX_TRY(pickle_number(p, number_nbytes, &nbytes));
-    NPYX_TRY(pickle_take(p, nbytes, &bytes));
-    NPYX_TRY(npyx_pickle_new_text(p, bytes, (size_t)nbytes, &made));
+    NPYX_TRY(pickle_take_counted(p, number_nbytes, false, &bytes, &nbytes));
+    NPYX_TRY(npyx_pickle_new_text(p, bytes, nbytes, &made));
     return pickle_push(p, made);
 }
 
-static npyx_status op_short_binunicode(npyx_pickle *p) {
-    return pickle_push_text(p, 1);
-}
-
-static npyx_status op_binunicode(npyx_pickle *p) {
-    return pickle_push_text(p, 4);
-}
-
-static npyx_status op_binunicode8(npyx_pickle *p) {
-    return pickle_push_text(p, 8);
-}
-
-static npyx_status pickle_push_bytes(npyx_pickle *p, size_t number_nbytes) {
-    uint64_t nbytes;
+static npyx_status op_counted_bytes(npyx_pickle *p, int number_nbytes) {
+    size_t nbytes;
     const uint8_t *bytes;
     npyx_object *made;
-    NPYX_TRY(pickle_number(p, number_nbytes, &nbytes));
-    NPYX_TRY(pickle_take(p, nbytes, &bytes));
-    NPYX_TRY(npyx_pickle_new_bytes(p, NPYX_OBJECT_BYTES, bytes, (size_t)nbytes, &made));
+    NPYX_TRY(pickle_take_counted(p, number_nbytes, false, &bytes, &nbytes));
+    NPYX_TRY(npyx_pickle_new_bytes(p, NPYX_OBJECT_BYTES, bytes, nbytes, &made));
     return pickle_push(p, made);
-}
-
-static npyx_status op_short_binbytes(npyx_pickle *p) {
-    return pickle_push_bytes(p, 1);
-}
-
-static npyx_status op_binbytes(npyx_pickle *p) {
-    return pickle_push_bytes(p, 4);
-}
-
-static npyx_status op_binbytes8(npyx_pickle *p) { /* and BYTEARRAY8 */
-    return pickle_push_bytes(p, 8);
 }
 
 /* Python 2's str may be text or bytes: it is text if it is ASCII. */
@@ -541,22 +271,11 @@ static npyx_status pickle_push_str(npyx_pickle *p, const uint8_t *bytes, size_t 
     return pickle_push(p, made);
 }
 
-static npyx_status op_short_binstring(npyx_pickle *p) {
-    uint64_t nbytes;
+static npyx_status op_counted_str(npyx_pickle *p, int number_nbytes) {
+    size_t nbytes;
     const uint8_t *bytes;
-    NPYX_TRY(pickle_number(p, 1, &nbytes));
-    NPYX_TRY(pickle_take(p, nbytes, &bytes));
-    return pickle_push_str(p, bytes, (size_t)nbytes);
-}
-
-static npyx_status op_binstring(npyx_pickle *p) {
-    uint64_t nbytes;
-    const uint8_t *bytes;
-    NPYX_TRY(pickle_number(p, 4, &nbytes));
-    if (nbytes > INT32_MAX)
-        return npyx_pickle_fail(p, "its length is negative");
-    NPYX_TRY(pickle_take(p, nbytes, &bytes));
-    return pickle_push_str(p, bytes, (size_t)nbytes);
+    NPYX_TRY(pickle_take_counted(p, number_nbytes, true, &bytes, &nbytes));
+    return pickle_push_str(p, bytes, nbytes);
 }
 
 /* ndigits hexadecimal digits; -1 when there are fewer. */
@@ -640,62 +359,18 @@ static npyx_status op_unicode(npyx_pickle *p) {
 
 /* ---- opcodes: containers ---- */
 
-static npyx_status pickle_push_empty(npyx_pickle *p, npyx_object_kind kind) {
+static npyx_status op_empty(npyx_pickle *p, int kind) {
     npyx_object *made;
-    NPYX_TRY(npyx_pickle_new(p, kind, &made));
+    NPYX_TRY(npyx_pickle_new(p, (npyx_object_kind)kind, &made));
     return pickle_push(p, made);
 }
 
-static npyx_status op_empty_list(npyx_pickle *p) {
-    return pickle_push_empty(p, NPYX_OBJECT_LIST);
-}
-
-static npyx_status op_empty_tuple(npyx_pickle *p) {
-    return pickle_push_empty(p, NPYX_OBJECT_TUPLE);
-}
-
-static npyx_status op_empty_dict(npyx_pickle *p) {
-    return pickle_push_empty(p, NPYX_OBJECT_DICT);
-}
-
-static npyx_status op_empty_set(npyx_pickle *p) {
-    return pickle_push_empty(p, NPYX_OBJECT_SET);
-}
-
-static npyx_status op_list(npyx_pickle *p) {
-    return pickle_gather(p, NPYX_OBJECT_LIST);
-}
-
-static npyx_status op_tuple(npyx_pickle *p) {
-    return pickle_gather(p, NPYX_OBJECT_TUPLE);
-}
-
-static npyx_status op_dict(npyx_pickle *p) {
-    return pickle_gather(p, NPYX_OBJECT_DICT);
-}
-
-static npyx_status op_frozenset(npyx_pickle *p) {
-    return pickle_gather(p, NPYX_OBJECT_SET);
-}
-
-static npyx_status pickle_push_tuple(npyx_pickle *p, int64_t n) {
+static npyx_status op_tuple_of(npyx_pickle *p, int n) {
     npyx_object **values, *made;
     NPYX_TRY(pickle_pop(p, n, &values));
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_TUPLE, &made));
     NPYX_TRY(npyx_pickle_add_all(p, made, values, n));
     return pickle_push(p, made);
-}
-
-static npyx_status op_tuple1(npyx_pickle *p) {
-    return pickle_push_tuple(p, 1);
-}
-
-static npyx_status op_tuple2(npyx_pickle *p) {
-    return pickle_push_tuple(p, 2);
-}
-
-static npyx_status op_tuple3(npyx_pickle *p) {
-    return pickle_push_tuple(p, 3);
 }
 
 /* The part of a node to which values of a kind are added. An instance has its own: it is of a subclass of
@@ -728,37 +403,20 @@ static npyx_status pickle_extend(npyx_pickle *p, npyx_object_kind kind, npyx_obj
     return npyx_pickle_add_all(p, container, values, n);
 }
 
-static npyx_status pickle_extend_by(npyx_pickle *p, npyx_object_kind kind, int64_t n) {
+/* APPEND, SETITEM: one value, or a key and one. */
+static npyx_status op_add(npyx_pickle *p, int kind) {
     npyx_object **values;
+    int64_t n = kind == NPYX_OBJECT_DICT ? 2 : 1;
     NPYX_TRY(pickle_pop(p, n, &values));
-    return pickle_extend(p, kind, values, n);
+    return pickle_extend(p, (npyx_object_kind)kind, values, n);
 }
 
-static npyx_status pickle_extend_by_mark(npyx_pickle *p, npyx_object_kind kind) {
+/* APPENDS, SETITEMS, ADDITEMS: the values after the last mark. */
+static npyx_status op_add_marked(npyx_pickle *p, int kind) {
     npyx_object **values;
     int64_t n;
     NPYX_TRY(pickle_pop_mark(p, &values, &n));
-    return pickle_extend(p, kind, values, n);
-}
-
-static npyx_status op_append(npyx_pickle *p) {
-    return pickle_extend_by(p, NPYX_OBJECT_LIST, 1);
-}
-
-static npyx_status op_setitem(npyx_pickle *p) {
-    return pickle_extend_by(p, NPYX_OBJECT_DICT, 2);
-}
-
-static npyx_status op_appends(npyx_pickle *p) {
-    return pickle_extend_by_mark(p, NPYX_OBJECT_LIST);
-}
-
-static npyx_status op_setitems(npyx_pickle *p) {
-    return pickle_extend_by_mark(p, NPYX_OBJECT_DICT);
-}
-
-static npyx_status op_additems(npyx_pickle *p) {
-    return pickle_extend_by_mark(p, NPYX_OBJECT_SET);
+    return pickle_extend(p, (npyx_object_kind)kind, values, n);
 }
 
 /* ---- opcodes: stack and memo ---- */
@@ -815,17 +473,13 @@ static npyx_status pickle_put(npyx_pickle *p, uint64_t number) {
     return NPYX_OK;
 }
 
-static npyx_status pickle_get(npyx_pickle *p, uint64_t number) {
-    if (number >= (uint64_t)p->nmemo || p->memo[number] == NULL)
-        return npyx_pickle_fail(p, "there is no memo number %" PRIu64, number);
-    return pickle_push(p, p->memo[number]);
-}
-
-/* A memo number as decimal text. */
-static npyx_status pickle_line_number(npyx_pickle *p, uint64_t *number) {
+/* A memo number of so many bytes; 0: as decimal text. */
+static npyx_status pickle_memo_number(npyx_pickle *p, int number_nbytes, uint64_t *number) {
     const char *line;
     size_t nbytes;
     npyx_number read;
+    if (number_nbytes > 0)
+        return pickle_number(p, number_nbytes, number);
     NPYX_TRY(pickle_line(p, &line, &nbytes));
     bool is_number = nbytes > 0 && npyx_number_read(line, nbytes, &read) == nbytes &&
                      read.form == NPYX_NUMBER_I64 && read.i64 >= 0;
@@ -835,21 +489,9 @@ static npyx_status pickle_line_number(npyx_pickle *p, uint64_t *number) {
     return NPYX_OK;
 }
 
-static npyx_status op_put(npyx_pickle *p) {
+static npyx_status op_put(npyx_pickle *p, int number_nbytes) {
     uint64_t number;
-    NPYX_TRY(pickle_line_number(p, &number));
-    return pickle_put(p, number);
-}
-
-static npyx_status op_binput(npyx_pickle *p) {
-    uint64_t number;
-    NPYX_TRY(pickle_number(p, 1, &number));
-    return pickle_put(p, number);
-}
-
-static npyx_status op_long_binput(npyx_pickle *p) {
-    uint64_t number;
-    NPYX_TRY(pickle_number(p, 4, &number));
+    NPYX_TRY(pickle_memo_number(p, number_nbytes, &number));
     return pickle_put(p, number);
 }
 
@@ -858,22 +500,12 @@ static npyx_status op_memoize(npyx_pickle *p) {
     return pickle_put(p, (uint64_t)p->nmemoized);
 }
 
-static npyx_status op_get(npyx_pickle *p) {
+static npyx_status op_get(npyx_pickle *p, int number_nbytes) {
     uint64_t number;
-    NPYX_TRY(pickle_line_number(p, &number));
-    return pickle_get(p, number);
-}
-
-static npyx_status op_binget(npyx_pickle *p) {
-    uint64_t number;
-    NPYX_TRY(pickle_number(p, 1, &number));
-    return pickle_get(p, number);
-}
-
-static npyx_status op_long_binget(npyx_pickle *p) {
-    uint64_t number;
-    NPYX_TRY(pickle_number(p, 4, &number));
-    return pickle_get(p, number);
+    NPYX_TRY(pickle_memo_number(p, number_nbytes, &number));
+    if (number >= (uint64_t)p->nmemo || p->memo[number] == NULL)
+        return npyx_pickle_fail(p, "there is no memo number %" PRIu64, number);
+    return pickle_push(p, p->memo[number]);
 }
 
 /* ---- opcodes: what would import and call ---- */
@@ -946,7 +578,7 @@ static npyx_status op_obj(npyx_pickle *p) {
 
 static npyx_status op_inst(npyx_pickle *p) {
     npyx_object **values;
-    NPYX_TRY(pickle_gather(p, NPYX_OBJECT_TUPLE));
+    NPYX_TRY(op_gather(p, NPYX_OBJECT_TUPLE));
     NPYX_TRY(op_global(p));
     NPYX_TRY(pickle_pop(p, 2, &values));
     return pickle_push_call(p, values[1], values[0], NULL);
@@ -996,64 +628,64 @@ static const pickle_opcode pickle_opcodes[256] = {
     ['F'] = {"FLOAT", op_float},
     ['I'] = {"INT", op_int},
     ['J'] = {"BININT", op_binint},
-    ['K'] = {"BININT1", op_binint1},
+    ['K'] = {"BININT1", NULL, op_unsigned, 1},
     ['L'] = {"LONG", op_long},
-    ['M'] = {"BININT2", op_binint2},
+    ['M'] = {"BININT2", NULL, op_unsigned, 2},
     ['N'] = {"NONE", op_none},
     ['P'] = {"PERSID", op_elsewhere},
     ['Q'] = {"BINPERSID", op_elsewhere},
     ['R'] = {"REDUCE", op_reduce},
     ['S'] = {"STRING", op_string},
-    ['T'] = {"BINSTRING", op_binstring},
-    ['U'] = {"SHORT_BINSTRING", op_short_binstring},
+    ['T'] = {"BINSTRING", NULL, op_counted_str, 4},
+    ['U'] = {"SHORT_BINSTRING", NULL, op_counted_str, 1},
     ['V'] = {"UNICODE", op_unicode},
-    ['X'] = {"BINUNICODE", op_binunicode},
-    ['a'] = {"APPEND", op_append},
+    ['X'] = {"BINUNICODE", NULL, op_counted_text, 4},
+    ['a'] = {"APPEND", NULL, op_add, NPYX_OBJECT_LIST},
     ['b'] = {"BUILD", op_build},
     ['c'] = {"GLOBAL", op_global},
-    ['d'] = {"DICT", op_dict},
-    ['}'] = {"EMPTY_DICT", op_empty_dict},
-    ['e'] = {"APPENDS", op_appends},
-    ['g'] = {"GET", op_get},
-    ['h'] = {"BINGET", op_binget},
+    ['d'] = {"DICT", NULL, op_gather, NPYX_OBJECT_DICT},
+    ['}'] = {"EMPTY_DICT", NULL, op_empty, NPYX_OBJECT_DICT},
+    ['e'] = {"APPENDS", NULL, op_add_marked, NPYX_OBJECT_LIST},
+    ['g'] = {"GET", NULL, op_get, 0},
+    ['h'] = {"BINGET", NULL, op_get, 1},
     ['i'] = {"INST", op_inst},
-    ['j'] = {"LONG_BINGET", op_long_binget},
-    ['l'] = {"LIST", op_list},
-    [']'] = {"EMPTY_LIST", op_empty_list},
+    ['j'] = {"LONG_BINGET", NULL, op_get, 4},
+    ['l'] = {"LIST", NULL, op_gather, NPYX_OBJECT_LIST},
+    [']'] = {"EMPTY_LIST", NULL, op_empty, NPYX_OBJECT_LIST},
     ['o'] = {"OBJ", op_obj},
-    ['p'] = {"PUT", op_put},
-    ['q'] = {"BINPUT", op_binput},
-    ['r'] = {"LONG_BINPUT", op_long_binput},
-    ['s'] = {"SETITEM", op_setitem},
-    ['t'] = {"TUPLE", op_tuple},
-    [')'] = {"EMPTY_TUPLE", op_empty_tuple},
-    ['u'] = {"SETITEMS", op_setitems},
+    ['p'] = {"PUT", NULL, op_put, 0},
+    ['q'] = {"BINPUT", NULL, op_put, 1},
+    ['r'] = {"LONG_BINPUT", NULL, op_put, 4},
+    ['s'] = {"SETITEM", NULL, op_add, NPYX_OBJECT_DICT},
+    ['t'] = {"TUPLE", NULL, op_gather, NPYX_OBJECT_TUPLE},
+    [')'] = {"EMPTY_TUPLE", NULL, op_empty, NPYX_OBJECT_TUPLE},
+    ['u'] = {"SETITEMS", NULL, op_add_marked, NPYX_OBJECT_DICT},
     ['G'] = {"BINFLOAT", op_binfloat},
-    ['B'] = {"BINBYTES", op_binbytes},
-    ['C'] = {"SHORT_BINBYTES", op_short_binbytes},
+    ['B'] = {"BINBYTES", NULL, op_counted_bytes, 4},
+    ['C'] = {"SHORT_BINBYTES", NULL, op_counted_bytes, 1},
     [0x80] = {"PROTO", op_proto},
     [0x81] = {"NEWOBJ", op_reduce},
     [0x82] = {"EXT1", op_elsewhere},
     [0x83] = {"EXT2", op_elsewhere},
     [0x84] = {"EXT4", op_elsewhere},
-    [0x85] = {"TUPLE1", op_tuple1},
-    [0x86] = {"TUPLE2", op_tuple2},
-    [0x87] = {"TUPLE3", op_tuple3},
-    [0x88] = {"NEWTRUE", op_true},
-    [0x89] = {"NEWFALSE", op_false},
-    [0x8a] = {"LONG1", op_long1},
-    [0x8b] = {"LONG4", op_long4},
-    [0x8c] = {"SHORT_BINUNICODE", op_short_binunicode},
-    [0x8d] = {"BINUNICODE8", op_binunicode8},
-    [0x8e] = {"BINBYTES8", op_binbytes8},
-    [0x8f] = {"EMPTY_SET", op_empty_set},
-    [0x90] = {"ADDITEMS", op_additems},
-    [0x91] = {"FROZENSET", op_frozenset},
+    [0x85] = {"TUPLE1", NULL, op_tuple_of, 1},
+    [0x86] = {"TUPLE2", NULL, op_tuple_of, 2},
+    [0x87] = {"TUPLE3", NULL, op_tuple_of, 3},
+    [0x88] = {"NEWTRUE", NULL, op_truth, true},
+    [0x89] = {"NEWFALSE", NULL, op_truth, false},
+    [0x8a] = {"LONG1", NULL, op_counted_long, 1},
+    [0x8b] = {"LONG4", NULL, op_counted_long, 4},
+    [0x8c] = {"SHORT_BINUNICODE", NULL, op_counted_text, 1},
+    [0x8d] = {"BINUNICODE8", NULL, op_counted_text, 8},
+    [0x8e] = {"BINBYTES8", NULL, op_counted_bytes, 8},
+    [0x8f] = {"EMPTY_SET", NULL, op_empty, NPYX_OBJECT_SET},
+    [0x90] = {"ADDITEMS", NULL, op_add_marked, NPYX_OBJECT_SET},
+    [0x91] = {"FROZENSET", NULL, op_gather, NPYX_OBJECT_SET},
     [0x92] = {"NEWOBJ_EX", op_newobj_ex},
     [0x93] = {"STACK_GLOBAL", op_stack_global},
     [0x94] = {"MEMOIZE", op_memoize},
     [0x95] = {"FRAME", op_frame},
-    [0x96] = {"BYTEARRAY8", op_binbytes8},
+    [0x96] = {"BYTEARRAY8", NULL, op_counted_bytes, 8},
     [0x97] = {"NEXT_BUFFER", op_elsewhere},
     [0x98] = {"READONLY_BUFFER", op_elsewhere},
 };
@@ -1084,12 +716,14 @@ static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
     NPYX_TRY(pickle_constants(p));
     while (!p->has_stopped) {
         p->op_off = p->off;
+        p->op_name = NULL;
         if (p->off == p->nbytes)
             return npyx_pickle_fail(p, "it ends without STOP");
         const pickle_opcode *opcode = &pickle_opcodes[p->bytes[p->off++]];
-        if (opcode->run == NULL)
+        if (opcode->name == NULL)
             return npyx_pickle_fail(p, "0x%02X is no opcode", p->bytes[p->op_off]);
-        NPYX_TRY(opcode->run(p));
+        p->op_name = opcode->name;
+        NPYX_TRY(opcode->run != NULL ? opcode->run(p) : opcode->run_with(p, opcode->argument));
         if (p->off - charged_off >= CHARGED_NBYTES) { /* not for each: there are many */
             NPYX_TRY(npyx_pickle_work(p, (uint64_t)(p->off - charged_off) * OP_NBYTES));
             charged_off = p->off;

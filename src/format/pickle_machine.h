@@ -9,8 +9,9 @@ typedef struct npyx_pickle {
     npyx_budget *budget; /* charged for everything allocated, and for all work on parts that are elsewhere */
     const uint8_t *bytes;
     size_t nbytes;
-    size_t off;    /* of the next byte */
-    size_t op_off; /* of the current opcode */
+    size_t off;          /* of the next byte */
+    size_t op_off;       /* of the current opcode */
+    const char *op_name; /* NULL: it is none, or not known yet */
     int64_t base_off;
     npyx_object **stack;
     int64_t nstack, capacity_nstack;
@@ -72,9 +73,11 @@ npyx_status npyx_pickle_new_ascii(npyx_pickle *p, const char *text, size_t nbyte
 /* Bytes, or another kind with a text. */
 npyx_status npyx_pickle_new_bytes(npyx_pickle *p, npyx_object_kind kind, const void *bytes, size_t nbytes,
                                   npyx_object **object);
-/* An integer of nbytes in two's complement, little-endian. */
+/* An integer of nbytes in two's complement, little-endian. NPYX_UNSUPPORTED beyond Python's limit of digits.
+ */
 npyx_status npyx_pickle_new_integer(npyx_pickle *p, const uint8_t *bytes, size_t nbytes,
                                     npyx_object **object);
+npyx_status npyx_pickle_fail_digits(const npyx_pickle *p);
 /* Adds a part to a container of any kind. */
 npyx_status npyx_pickle_add(npyx_pickle *p, npyx_object *container, npyx_object *part);
 npyx_status npyx_pickle_add_all(npyx_pickle *p, npyx_object *container, npyx_object *const *parts, int64_t n);

@@ -1,12 +1,11 @@
-#include "tar.h"
-
-#include "text/span.h"
-
 /*
  * What a header block says about its member.
  *
  * ustar begins like the first tars and adds its fields after theirs; GNU's tar has different ones at the end.
  */
+#include "tar.h"
+
+#include "text/span.h"
 
 /* Offsets and lengths of the fields of a header block. */
 enum {

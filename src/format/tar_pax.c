@@ -1,13 +1,12 @@
+/*
+ * Records of a pax header: `LENGTH KEYWORD=VALUE\n`, where LENGTH is decimal and counts all of it.
+ */
 #include "tar.h"
 
 #include <math.h>
 
 #include "text/number_text.h"
 #include "text/span.h"
-
-/*
- * Records of a pax header: `LENGTH KEYWORD=VALUE\n`, where LENGTH is decimal and counts all of it.
- */
 
 void npyx_tar_sayings_init(npyx_tar_sayings *sayings, npyx_host *host) {
     *sayings = (npyx_tar_sayings){0};

@@ -3,8 +3,8 @@
  * Streams that follow each other as one, like gzip's members, count as one.
  *
  * A table holds those of one stream, in the order of the output. It belongs to its maker, usually the archive
- * that contains the stream, and outlives every source that uses it; any number of sources of one thread may
- * read and extend it in turn, because none keeps a checkpoint beyond its next call to a table of the same
+ * that contains the stream, and must outlive every source that uses it; any number of sources of one thread
+ * may read and extend it in turn, because none keeps a checkpoint beyond its next call to a table of the same
  * host. Checkpoints only save time: those that do not fit in memory are left out, and any may be dropped for
  * others.
  *

@@ -39,11 +39,11 @@ npyx_status npyx_sink_flush(npyx_sink *sink, npyx_error *error);
 /* Accepts NULL. Buffered bytes are lost: flush before. */
 void npyx_sink_close(npyx_sink *sink);
 
-/* Appends to a buffer, which stays the caller's and outlives the sink; its limit_nbytes is obeyed. The
+/* Appends to a buffer, which stays the caller's and must outlive the sink; its limit_nbytes is obeyed. The
  * sink's byte 0 is the buffer's byte at the time of this call. */
 npyx_status npyx_sink_open_memory(npyx_buffer *buffer, npyx_sink **sink, npyx_error *error);
 
-/* Writes to a file open for reading and writing, which stays the caller's and outlives the sink. The sink
+/* Writes to a file open for reading and writing, which stays the caller's and must outlive the sink. The sink
  * starts out nbytes long, and these cannot be cut off; what the file holds after them will be overwritten. */
 npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes, npyx_sink **sink,
                                 npyx_error *error);

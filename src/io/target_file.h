@@ -1,5 +1,5 @@
 /*
- * For target.c, target_publish.c, target_lock.c and their tests: a target's parts, its states, and the names
+ * For target.c, target_publish.c, target_path.c and their tests: a target's parts, its states, and the names
  * beside its path.
  *
  *     out.npy                          the path
@@ -63,9 +63,18 @@ typedef struct npyx_target_file {
 /* False in a child of the process that opened it. */
 bool npyx_target_is_ours(const npyx_target_file *file);
 
+/* The lock is shared by every copy of the descriptor, in a child process, too. */
+void npyx_target_unlock_and_close(const npyx_target_file *file, int *descriptor);
+
 /* Gives the path back what was there. False for an extended file whose seal could not be taken back: the
  * added bytes must stay. */
 bool npyx_target_unpublish(npyx_target *target);
+
+/* Follows symbolic links, including a last one whose target is missing, to the folder and the name in it,
+ * which is after the folder's NUL. *folder is the host's memory. NPYX_INVALID for a path that can only be a
+ * folder's. */
+npyx_status npyx_target_resolve(npyx_host *host, const char *path, char **folder, const char **name,
+                                npyx_error *error);
 
 /* Looks at what is at the path: *descriptor is that of a regular file, opened with access (O_RDONLY, O_RDWR),
  * and found its fstat; -1 when nothing is there. NPYX_UNSUPPORTED for anything but a regular file. */

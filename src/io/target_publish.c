@@ -6,8 +6,83 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <time.h>
 
 enum { SEAL_MAX_NBYTES = 1 << 16 };
+
+/* ---- resting ---- */
+
+bool npyx_target_is_ours(const npyx_target_file *file) {
+    return file->process == getpid();
+}
+
+void npyx_target_unlock_and_close(const npyx_target_file *file, int *descriptor) {
+    if (*descriptor >= 0 && npyx_target_is_ours(file))
+        flock(*descriptor, LOCK_UN);
+    npyx_descriptor_close(descriptor);
+}
+
+npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
+    enum { SECOND_NS = 1000000000 };
+    npyx_target_file *file = target->file;
+    npyx_stat found;
+    struct timespec now;
+    if (file->is_resting || file->kind != NPYX_TARGET_NEW)
+        return NPYX_OK;
+    NPYX_TRY(npyx_sink_flush(target->sink, error));
+    if (ftruncate(file->descriptor, (off_t)target->sink->nbytes) != 0)
+        return npyx_fail_errno(error, errno, "cannot be cut to its length");
+    /* A time of its own, since its inode does not identify the file: when another writer removes it, that
+     * writer's next file of the same size may get the inode at the same tick. */
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t random = npyx_siphash(file->host->hash_key, &now, sizeof now);
+    npyx_system_set_mtime(file->descriptor, now.tv_sec, (long)(random % SECOND_NS));
+    NPYX_TRY(npyx_descriptor_stat(file->descriptor, &found, error));
+    file->rested = npyx_file_info_of_stat(&found);
+    file->is_resting = true;
+    npyx_sink_close(target->sink);
+    target->sink = NULL;
+    npyx_target_unlock_and_close(file, &file->descriptor);
+    npyx_target_unlock_and_close(file, &file->replaced);
+    npyx_descriptor_close(&file->folder);
+    return NPYX_OK;
+}
+
+/* Opens the file called beside, if it is still the one that rests. */
+static npyx_status open_rested(npyx_target_file *file, npyx_error *error) {
+    npyx_stat found;
+    file->folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file->folder < 0)
+        return npyx_path_fail(file->host, error, errno, "its folder cannot be opened");
+    file->descriptor = openat(file->folder, file->beside, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool is_it = file->descriptor >= 0 && fstat(file->descriptor, &found) == 0 &&
+                 (flock(file->descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
+    npyx_file_info info = is_it ? npyx_file_info_of_stat(&found) : (npyx_file_info){0};
+    if (is_it && npyx_file_info_is_untouched(&info, &file->rested) &&
+        npyx_target_leads_to(file->folder, file->beside, file->descriptor))
+        return NPYX_OK;
+    return npyx_fail(
+        error, NPYX_IO, -1,
+        "cannot be published (the new file, %s, was removed or changed, as another writer of this path does)",
+        file->beside);
+}
+
+npyx_status npyx_target_resume(npyx_target *target, npyx_error *error) {
+    npyx_target_file *file = target->file;
+    if (!file->is_resting)
+        return NPYX_OK;
+    npyx_status status = open_rested(file, error);
+    if (status == NPYX_OK)
+        status = npyx_sink_open_file(file->host, file->descriptor, file->rested.nbytes, &target->sink, error);
+    if (status != NPYX_OK) {
+        npyx_descriptor_close(&file->descriptor);
+        npyx_descriptor_close(&file->folder);
+        return status;
+    }
+    target->sink->first_nbytes = 0; /* all of it is the target's own */
+    file->is_resting = false;
+    return NPYX_OK;
+}
 
 /* ---- names that change places ---- */
 

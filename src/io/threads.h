@@ -4,10 +4,9 @@
  *     taken | made | made | being made | being made | may be made | may not yet
  *           ^ the next one wanted                                 ^ allowed
  *
- * The threads call no SQLite function and no host, allocate nothing and get no signal. The caller says how
- * far they may go, which is where the room for results ends; while the job it wants is not made, it makes
- * others itself. Where jobs are slow, because of a distant file system, more threads than processors wait for
- * it.
+ * The threads call nothing of the host, allocate nothing and get no signal. The caller says how far they may
+ * go, which is where the room for results ends; while the job it wants is not made, it makes others itself.
+ * Where jobs are slow, because of a distant file system, more threads than processors wait for it.
  */
 #ifndef NPYX_THREADS_H
 #define NPYX_THREADS_H

@@ -1,6 +1,10 @@
-/* Single items as values, and the swap of their byte order. */
-#include "object.h"
+/* Single items as values, how long they are in JSON, and the swap of their byte order. */
+#include "element.h"
 
+#include <math.h>
+
+#include "text/datetime.h"
+#include "text/narrow_float.h"
 #include "text/number_text.h"
 
 static void set_real(npyx_value *value, double real) {
@@ -84,8 +88,8 @@ static npyx_status datetime_value(const npyx_dtype *dtype, const uint8_t *item, 
     return status;
 }
 
-npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
-                                npyx_value *value, npyx_error *error) {
+npyx_status npyx_element_plain(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
+                               npyx_value *value, npyx_error *error) {
     npyx_buffer_reset(scratch);
     switch (npyx_dtype_kind(dtype)) {
     case 'b':
@@ -95,11 +99,8 @@ npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, np
     case 'M':
     case 'm': return datetime_value(dtype, item, scratch, value, error);
     case 'O':
-        if (dtype->type != NPYX_HELD_OBJECT)
-            return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
-                                "a Python object, which stands in a pickle");
-        NPYX_TRY(npyx_object_measure(npyx_object_of_item(item), scratch->host, error));
-        return npyx_object_value(npyx_object_of_item(item), dtype->text_nbytes, scratch, value, error);
+        return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
+                            "a Python object, which stands in a pickle");
     case 'U':
         NPYX_TRY(element_append_text(dtype, item, scratch, error));
         set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes, scratch->nbytes);
@@ -133,6 +134,26 @@ bool npyx_element_complex_part(const npyx_dtype *dtype, const uint8_t *item, boo
     *part = load_real(npyx_type_part(dtype->type), item + (is_imag ? dtype->itemsize / 2 : 0),
                       dtype->is_big_endian);
     return true;
+}
+
+/* The least length of nested lists whose items take item_nbytes each. Any number will do beyond every
+ * limit. */
+static double least_list(int ndim, const int64_t *shape, double item_nbytes) {
+    for (int axis = ndim - 1; axis >= 0; axis--)
+        item_nbytes = fmin(1 + (double)shape[axis] * (item_nbytes + 1), 0x1p900);
+    return item_nbytes;
+}
+
+static double least_item(const npyx_dtype *dtype) {
+    double nbytes = dtype->type == NPYX_STRUCT ? 2 : 1;
+    for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;)
+        nbytes +=
+            (double)field->name_nbytes + least_list(field->ndim, field->shape, least_item(field->dtype));
+    return nbytes;
+}
+
+double npyx_element_least_json(const npyx_dtype *dtype, int ndim, const int64_t *shape) {
+    return least_list(ndim, shape, least_item(dtype));
 }
 
 bool npyx_element_needs_swap(const npyx_dtype *dtype) {

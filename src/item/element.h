@@ -32,9 +32,18 @@ typedef struct npyx_value {
 npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
                                npyx_value *value, npyx_error *error);
 
-/* Likewise for an item that is neither complex nor structured. */
-npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
+/* Likewise for a held object, and for an item that is none, neither complex nor structured. */
+npyx_status npyx_element_object(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
                                 npyx_value *value, npyx_error *error);
+npyx_status npyx_element_plain(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
+                               npyx_value *value, npyx_error *error);
+
+/* Likewise for either. */
+static inline npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item,
+                                              npyx_buffer *scratch, npyx_value *value, npyx_error *error) {
+    return dtype->type == NPYX_HELD_OBJECT ? npyx_element_object(dtype, item, scratch, value, error)
+                                           : npyx_element_plain(dtype, item, scratch, value, error);
+}
 
 /* The real or the imaginary part of a complex item; false for other dtypes. */
 bool npyx_element_complex_part(const npyx_dtype *dtype, const uint8_t *item, bool is_imag, double *part);

@@ -1,11 +1,10 @@
-#include "filter.h"
-
-#include "convert.h"
-
 /*
  * Most filters let few items through. So 64 items are first tested together, as vectors whose results are
  * only ORed; bits are computed, one by one but without a branch, only if something passes.
  */
+#include "filter.h"
+
+#include "convert.h"
 
 /* The least float that is not below value. If no float is within the bounds, the least and the greatest
  * cross: nothing is between them, and everything is outside of them. */

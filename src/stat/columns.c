@@ -1,13 +1,17 @@
+/*
+ * Columns go to the kernels a tile at a time; what these do not accept is widened to doubles, and their
+ * results become npyx_stats.
+ */
 #include "columns.h"
 
 #include "item/convert.h"
 
-/* Rows and columns that are widened at a time: as many doubles as the first-level cache holds. */
+/* Columns that are widened at a time: with the rows, as many doubles as the first-level cache holds. */
 enum { COLUMNS_WIDE_NCOLUMNS = NPYX_BLOCK_NELEM };
 
 bool npyx_columns_take(const npyx_dtype *dtype) {
     npyx_stats_form form = npyx_stats_form_of(dtype);
-    bool is_extended = dtype->type == NPYX_F12 || dtype->type == NPYX_F16; /* whose extremes doubles lose */
+    bool is_extended = dtype->type == NPYX_F12 || dtype->type == NPYX_F16; /* doubles lose their extremes */
     return (form == NPYX_STATS_REAL && !is_extended) || form == NPYX_STATS_INTEGER;
 }
 
@@ -65,7 +69,7 @@ bool npyx_columns_merge(double *columns, const double *next, int64_t width) {
     return npyx_columns_kernels_of(NPYX_F8, npyx_simd_here())->merge(columns, next, width);
 }
 
-/* The item that a double was made of. */
+/* Writes the item that a double was made from. */
 static void columns_put_item(const npyx_dtype *dtype, double real, uint8_t *item) {
     npyx_block block;
     npyx_block_room room;
@@ -76,7 +80,7 @@ static void columns_put_item(const npyx_dtype *dtype, double real, uint8_t *item
         item[i] = room.bytes[npyx_dtype_is_native(dtype) ? i : dtype->itemsize - 1 - i];
 }
 
-/* A whole double. */
+/* A whole double as an integer. */
 static npyx_wide columns_whole(double real) {
     double size = fabs(real), high = floor(size * 0x1p-32);
     npyx_wide whole = npyx_wide_add(npyx_wide_multiply((uint64_t)high, (uint64_t)1 << 32),
@@ -99,7 +103,7 @@ void npyx_columns_stats(const double *columns, int64_t width, int64_t column, co
     stats->sum = (npyx_sum){at[NPYX_COLUMN_SUM * width], at[NPYX_COLUMN_LOST * width], false};
     stats->moments = (npyx_moments){at[NPYX_COLUMN_NFINITE * width], at[NPYX_COLUMN_MEAN * width],
                                     at[NPYX_COLUMN_MEAN_LOW * width], at[NPYX_COLUMN_M2 * width]};
-    if (stats->form == NPYX_STATS_INTEGER) /* two whole numbers, whose sum is exact */
+    if (stats->form == NPYX_STATS_INTEGER) /* two whole numbers with an exact sum */
         stats->wide_sum = npyx_wide_add(columns_whole(at[NPYX_COLUMN_SUM * width]),
                                         columns_whole(at[NPYX_COLUMN_LOST * width]));
     for (int k = NPYX_LEAST; k <= NPYX_GREATEST && stats->count > 0; k++) {

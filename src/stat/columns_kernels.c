@@ -1,6 +1,8 @@
+/*
+ * The kernels for columns of each type, with each processor's vectors. At most NPYX_COLUMNS_NPLAIN numbers
+ * are summed plainly; beyond that, what rounding loses is kept and added in the end.
+ */
 #include "columns.h"
-
-/* No sum is the plain one of more numbers: what these lose is made up for from then on. */
 
 #define COLUMNS_INLINE COLUMNS_TARGET static inline __attribute__((always_inline))
 

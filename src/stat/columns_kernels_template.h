@@ -1,7 +1,7 @@
 /*
  * A tile of columns. Included for each type of items by columns_kernels.c, with
  *
- *     COLUMNS_TARGET          an attribute: what the functions may use of the processor
+ *     COLUMNS_TARGET          an attribute: the processor features they may use
  *     COLUMNS_NBYTES          of a vector of doubles; such vectors are GNU C's
  *     COLUMNS_LESSER(x, y),
  *     COLUMNS_GREATER(x, y)   of two of them, lane by lane, and y where x is NaN
@@ -9,12 +9,12 @@
  *     COLUMNS_ITEM            the items' type, and where GNU C does not widen it
  *     COLUMNS_LOAD(items)     a vector of doubles of the items there
  *
- * of which the last three end here.
+ * of which the last three are undefined again at the end.
  */
 typedef double COLUMNS(reals) __attribute__((vector_size(COLUMNS_NBYTES)));
 typedef int64_t COLUMNS(masks) __attribute__((vector_size(COLUMNS_NBYTES)));
 
-/* What goes down the rows, of one vector of columns. */
+/* What is gathered down the rows of one vector of columns. */
 typedef struct COLUMNS(tally) {
     COLUMNS(reals) sum, lost, low, high;
     COLUMNS(masks) nnan, nfinite, nzero;
@@ -57,7 +57,7 @@ COLUMNS_INLINE bool COLUMNS(is_all)(COLUMNS(masks) mask) {
     return all != 0;
 }
 
-/* Adds x to high + low without a rounding, but that of low. */
+/* Adds x to high + low without rounding, except in low. */
 COLUMNS_INLINE void COLUMNS(two_sum)(COLUMNS(reals) * high, COLUMNS(reals) * low, COLUMNS(reals) x) {
     COLUMNS(reals) sum = *high + x, part = sum - *high;
     *low += (*high - (sum - part)) + (x - part);
@@ -79,7 +79,7 @@ COLUMNS_INLINE void COLUMNS(sum_step)(const uint8_t *items, bool are_all_finite,
     *total += x;
 }
 
-/* The sums of two vectors of columns; false when one of them is not finite. */
+/* Sums two vectors of columns; false if one of the sums is not finite. */
 COLUMNS_INLINE bool COLUMNS(sums)(const uint8_t *const *rows, int64_t nrows, size_t off, bool are_all_finite,
                                   COLUMNS(tally) * first, COLUMNS(tally) * second) {
     enum { SECOND = COLUMNS_NBYTES / 8 * sizeof(COLUMNS_ITEM) };
@@ -123,8 +123,8 @@ COLUMNS_INLINE void COLUMNS(deviations)(const uint8_t *const *rows, int64_t nrow
     *second = s1;
 }
 
-/* Adds moments to those of the columns: Chan, Golub and LeVeque's rule, as npyx_stats_merge_moments has it.
- * Where either side has no items the product of both counts is 0, whatever the square of delta. */
+/* Adds moments to those of the columns: Chan, Golub and LeVeque's rule, as in npyx_stats_merge_moments. If
+ * either side has no items the product of both counts is 0, whatever the square of delta. */
 COLUMNS_INLINE void COLUMNS(merge_moments)(double *columns, int64_t width, COLUMNS(reals) next_n,
                                            COLUMNS(reals) next_mean, COLUMNS(reals) next_low,
                                            COLUMNS(reals) next_m2) {
@@ -148,7 +148,7 @@ COLUMNS_INLINE void COLUMNS(increase)(double *column, COLUMNS(reals) x) {
     COLUMNS(put)(column, COLUMNS(at)(column) + x);
 }
 
-/* Adds sums to those of the columns; false when they pass the range of doubles. */
+/* Adds sums to those of the columns; false if they exceed the range of doubles. */
 COLUMNS_INLINE bool COLUMNS(merge_sums)(double *columns, int64_t width, COLUMNS(reals) sum,
                                         COLUMNS(reals) lost, COLUMNS(reals) least, COLUMNS(reals) greatest) {
     double *sums = columns + NPYX_COLUMN_SUM * width, *losts = columns + NPYX_COLUMN_LOST * width;
@@ -169,7 +169,7 @@ COLUMNS_INLINE COLUMNS(squares) COLUMNS(begin_squares)(const COLUMNS(tally) * t)
     return (COLUMNS(squares)){.mean = t->sum / COLUMNS_GREATER(one, n)};
 }
 
-/* Adds what went down one vector of columns. */
+/* Adds what was gathered down one vector of columns. */
 COLUMNS_INLINE bool COLUMNS(finish)(double *columns, int64_t width, int64_t nrows, const COLUMNS(tally) * t,
                                     const COLUMNS(squares) * s) {
     const COLUMNS(reals) zero = {0}, one = zero + 1;
@@ -186,7 +186,7 @@ COLUMNS_INLINE bool COLUMNS(finish)(double *columns, int64_t width, int64_t nrow
     return COLUMNS(merge_sums)(columns, width, t->sum, t->lost, t->low, t->high) && is_sound;
 }
 
-/* Sums that are finite have no NaN and no infinity in them: what passes that test needs no other. */
+/* A finite sum contains no NaN and no infinity: items that pass that test need no other. */
 COLUMNS_TARGET static bool COLUMNS(add)(double *columns, int64_t width, const uint8_t *const *rows,
                                         int64_t nrows, size_t off, bool skips_moments) {
     COLUMNS(tally) t0, t1;

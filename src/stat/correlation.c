@@ -1,13 +1,13 @@
 /*
- * Observations are taken BLOCK at a time, as rows of deviations that are filled up to whole tiles of
+ * Observations are taken CORRELATION_NOBS at a time, as rows of deviations padded to whole tiles of
  * variables:
  *
  *               tile 0     tile 1
  *     obs 0   x x x x x x x x | x x x 0 0 0 0 0
  *     obs 1   x x x x x x x x | x x x 0 0 0 0 0
  *
- * Each variable is multiplied with each tile at or behind its own, for all of the block: the sums of a tile
- * stay in registers meanwhile, and its loop has a length that compilers know.
+ * Each variable is multiplied with its own and each later tile, for all of the block: the sums of a tile stay
+ * in registers meanwhile, and its loop has a length that compilers know.
  */
 #include "correlation.h"
 
@@ -18,7 +18,7 @@ enum { CORRELATION_NOBS = 64, CORRELATION_TILE = 8 };
 typedef struct correlation {
     npyx_host *host;
     npyx_error *error;
-    int64_t n, nvariables, width; /* observations, variables, and these filled up to tiles */
+    int64_t n, nvariables, width; /* observations, variables, and the latter padded to tiles */
     double *means;                /* [width] */
     double *block;                /* [CORRELATION_NOBS][width] */
     double *products;             /* [nvariables][width] */
@@ -88,11 +88,11 @@ static npyx_status correlation_add_products(correlation *c, npyx_reals *reals) {
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-/* product / sqrt(a * b), also where a * b is beyond what doubles hold. */
+/* product / sqrt(a * b), even if a * b is beyond the range of doubles. */
 static double correlation_of(double product, double a, double b) {
     const double square = a * b;
     double r = square > 1e-290 && square < 1e300 ? product / sqrt(square) : product / sqrt(a) / sqrt(b);
-    return r > 1 ? 1 : r < -1 ? -1 : r; /* what rounding makes more, as NumPy does */
+    return r > 1 ? 1 : r < -1 ? -1 : r; /* beyond only by rounding; as NumPy does */
 }
 
 static void correlation_fill(const correlation *c, double *matrix) {

@@ -1,16 +1,20 @@
+/*
+ * Two arrays are compared a stretch of items at a time; if both are in C order, by the threads that read the
+ * first, which read the second's items, too.
+ */
 #include "difference.h"
 
-/* What two dtypes are compared by. */
+/* How two dtypes are compared. */
 typedef struct difference_way {
     const npyx_dtype *dtypes[2];
     npyx_comparability comparability;
-    npyx_difference_kernel *kernel; /* NULL: none takes the items as they lie */
+    npyx_difference_kernel *kernel; /* NULL: none accepts the items as they are */
     bool trusts_bytes;              /* equal bytes are equal items */
     int word_nbytes;                /* of a float; 0: every item is finite */
     uint64_t infinite_bits;         /* all set in no finite word */
 } difference_way;
 
-/* Items side by side, compared by themselves: so that whoever compares them, the sums are the same. */
+/* Items side by side, compared on their own, so that the sums are the same whichever thread compares them. */
 typedef struct difference_stretch {
     int64_t first_at; /* of its first item that differs; -1: none */
     npyx_difference_tally tally;
@@ -20,7 +24,7 @@ typedef struct difference_stretch {
 typedef struct difference_walk {
     difference_way way;
     const npyx_difference_side *given; /* the two sides */
-    npyx_blocks sides[2];              /* of the blocks at hand what is not yet compared */
+    npyx_blocks sides[2];              /* what is not yet compared of the current blocks */
     int64_t position;                  /* of the next item */
     int64_t first_at;
     bool stops_early;
@@ -37,7 +41,7 @@ npyx_comparability npyx_difference_check(const npyx_dtype *a, const npyx_dtype *
     return is_date ? NPYX_SUBTRACTABLE : NPYX_EQUALITY_ONLY;
 }
 
-/* Whether equal bytes are equal items of two dtypes that are equal but for byte orders. */
+/* Whether equal bytes are equal items of two dtypes that are equal except for byte orders. */
 static bool has_same_orders(const npyx_dtype *a, const npyx_dtype *b) {
     for (int k = 0; k < a->nfields; k++) {
         if (!has_same_orders(a->fields[k].dtype, b->fields[k].dtype))
@@ -46,8 +50,7 @@ static bool has_same_orders(const npyx_dtype *a, const npyx_dtype *b) {
     return npyx_types[a->type].swap_nbytes == 1 || a->is_big_endian == b->is_big_endian;
 }
 
-/* The bits that all infinities and NaNs of a float have set, and no finite number; 0 when no such are known.
- */
+/* The bits set in all infinities and NaNs of a float, and in no finite number; 0 if none are known. */
 static uint64_t infinite_bits_of(npyx_type type) {
     const npyx_narrow *narrow = npyx_narrow_of(type);
     if (narrow != NULL)
@@ -76,7 +79,7 @@ static void choose_way(difference_way *way) {
 
 /* ---- a stretch ---- */
 
-/* Whether a chunk's bytes tell that its items are equal and finite, so that there is nothing to subtract. */
+/* Whether a chunk's bytes show that its items are equal and finite, so that there is nothing to subtract. */
 static bool is_plainly_equal(const difference_way *way, const uint8_t *a, const uint8_t *b, size_t nbytes) {
     if (!way->trusts_bytes || memcmp(a, b, nbytes) != 0)
         return false;
@@ -86,7 +89,7 @@ static bool is_plainly_equal(const difference_way *way, const uint8_t *a, const 
            !npyx_difference_has_bits(a, nbytes, way->word_nbytes, way->infinite_bits);
 }
 
-/* Chunks whose items are a double each. */
+/* For chunks whose items are one double each. */
 static bool tally_doubles(difference_stretch *stretch, int64_t nelem) {
     const npyx_chunk *a = &stretch->chunks[0], *b = &stretch->chunks[1];
     if (a->has_lo || b->has_lo || a->is_complex || b->is_complex)
@@ -99,7 +102,7 @@ static bool tally_doubles(difference_stretch *stretch, int64_t nelem) {
     return npyx_tally_add_part(&stretch->tally, &part);
 }
 
-/* Compares numbers of a stretch from number first on. */
+/* Compares the numbers of a stretch from number first on. */
 static void subtract(const difference_way *way, const uint8_t *const items[2], int64_t first, int64_t nelem,
                      difference_stretch *stretch) {
     npyx_difference_part part;
@@ -160,25 +163,25 @@ static bool is_settled(const difference_walk *w) {
     return w->stops_early && w->first_at >= 0;
 }
 
-/* ---- sides that lie in C order: block by block of the first, which bring the second's along ---- */
+/* ---- sides in C order: by blocks of the first, along with which the second's items are read ---- */
 
-/* A block of the first side, compared by whichever thread made it. */
+/* A block of the first side, compared by whichever thread read it. */
 typedef struct difference_block {
-    const uint8_t *others; /* the second side's items; NULL: they could not be read there */
+    const uint8_t *others; /* the second side's items; NULL: that thread could not read them */
     uint32_t crc32;        /* of these, if their source wants it */
     difference_stretch stretch;
-    uint8_t room[]; /* for the second side's bytes, at any place of a page */
+    uint8_t room[]; /* for the second side's bytes, at any alignment within a page */
 } difference_block;
 
 enum { DIFFERENCE_PAGE_NBYTES = 4096 };
 
-/* Where the second side's item of a number lies. */
+/* The offset of the second side's item number position. */
 static int64_t off_of_others(const difference_walk *w, int64_t position) {
     const npyx_view *b = w->given[1].view;
     return b->off + position * b->dtype->itemsize;
 }
 
-/* Room that is congruent to the file modulo a page (io/read_ahead.c). */
+/* Room congruent to the file modulo a page (io/read_ahead.c). */
 static uint8_t *room_for_others(const difference_walk *w, difference_block *block, int64_t off) {
     size_t shift = (size_t)(w->given[1].source->file_off + off) - (size_t)(uintptr_t)block->room;
     return block->room + (shift & (DIFFERENCE_PAGE_NBYTES - 1));
@@ -198,7 +201,7 @@ static void difference_run(const void *ctx, int64_t first, const uint8_t *bytes,
         compare_stretch(&w->way, bytes, block->others, nelem, w->stops_early, &block->stretch);
 }
 
-/* Adds the first side's block at hand, with the second side's checks made. */
+/* Adds the first side's current block, after the second side's checks. */
 static npyx_status add_block(difference_walk *w, difference_block *own, npyx_error *error) {
     const npyx_blocks *blocks = &w->sides[0];
     const difference_block *block = blocks->reader.result;
@@ -233,7 +236,7 @@ static npyx_status walk_by_blocks(difference_walk *w, difference_block *own, siz
     return status;
 }
 
-/* ---- sides of any order: as many items as both have at hand ---- */
+/* ---- sides in any order: as many items as both current blocks have ---- */
 
 static npyx_status walk_by_items(difference_walk *w, int *faulty, npyx_error *error) {
     npyx_blocks *a = &w->sides[0], *b = &w->sides[1];
@@ -259,7 +262,7 @@ static npyx_status walk_by_items(difference_walk *w, int *faulty, npyx_error *er
 static npyx_status walk_through(difference_walk *w, int *faulty, npyx_error *error) {
     const npyx_view *a = w->given[0].view, *b = w->given[1].view;
     npyx_host *host = w->given[0].source->host;
-    /* a block of the first side has no more items than that */
+    /* a block of the first side has at most this many items */
     int64_t nelem = NPYX_WORK_NBYTES / a->dtype->itemsize + 1;
     int64_t others_nbytes =
         b->dtype->itemsize > 2 * NPYX_WORK_NBYTES / nelem ? INT64_MAX : nelem * b->dtype->itemsize;
@@ -295,7 +298,7 @@ npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops
     npyx_host *host = sides[0].source->host;
     *difference = (npyx_difference){.first_at = -1, .max_abs = none, .max_rel = none, .rms = none};
     *faulty = 0;
-    if (sides[0].view->dtype->itemsize == 0) /* items without bytes are equal, however many they are */
+    if (sides[0].view->dtype->itemsize == 0) /* items without bytes are equal, however many */
         return NPYX_OK;
     difference_walk *w = npyx_alloc_zeroed(host, sizeof *w);
     NPYX_TRY(npyx_check_memory(w, error));

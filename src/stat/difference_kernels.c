@@ -1,3 +1,4 @@
+/* The kernels of each type that GNU C has vectors for, with each processor's vectors. */
 #include "difference.h"
 
 #define DIFFERENCE_INLINE DIFFERENCE_TARGET static inline __attribute__((always_inline))
@@ -59,8 +60,8 @@ npyx_difference_kernel *npyx_difference_kernel_of(npyx_type type, npyx_simd simd
     return (simd >= NPYX_SIMD_AVX2 ? difference_kernels_avx2 : difference_kernels_portable)[type];
 }
 
-/* Eight words at a time or fewer, as one of 64 bits: what a word lacks of the mask is 0 in a word that is
- * sought, and some word is 0 where taking 1 from each sets a highest bit that was not set. */
+/* Looks at up to eight words at once, as one of 64 bits: in a word that has all of the mask, the bits it
+ * lacks are 0, and some word is 0 if subtracting 1 from each sets a highest bit that was not set. */
 bool npyx_difference_has_bits(const uint8_t *bytes, size_t nbytes, int word_nbytes, uint64_t mask) {
     typedef uint64_t words __attribute__((vector_size(16)));
     const uint64_t ones = UINT64_MAX / (UINT64_MAX >> (64 - 8 * word_nbytes));

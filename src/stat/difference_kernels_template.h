@@ -1,14 +1,14 @@
 /*
  * Two arrays of one type, item by item. Included for each type by difference_kernels.c, with
  *
- *     DIFFERENCE_TARGET           an attribute: what the function may use of the processor
+ *     DIFFERENCE_TARGET           an attribute: the processor features they may use
  *     DIFFERENCE_NLANES           of a vector of doubles; such vectors are GNU C's
  *     DIFFERENCE_GREATER(x, y)    of two of them, lane by lane, and y where one is NaN
  *     DIFFERENCE(word)            the names
  *     DIFFERENCE_ITEM             the items' type, and where GNU C does not widen it well
  *     DIFFERENCE_LOAD(items)      a vector of doubles of the items there
  *
- * of which the last three end here.
+ * of which the last three are undefined again at the end.
  */
 typedef double DIFFERENCE(reals) __attribute__((vector_size(DIFFERENCE_NLANES * 8)));
 typedef int64_t DIFFERENCE(masks) __attribute__((vector_size(DIFFERENCE_NLANES * 8)));
@@ -30,7 +30,7 @@ DIFFERENCE_INLINE DIFFERENCE(reals) DIFFERENCE(magnitude)(DIFFERENCE(reals) x) {
     return (DIFFERENCE(reals))((DIFFERENCE(masks))x & not_sign);
 }
 
-/* A NaN is in no maximum: it keeps what was there. */
+/* A NaN never becomes a maximum: the old one stays. */
 DIFFERENCE_TARGET static void DIFFERENCE(kernel)(const uint8_t *a, const uint8_t *b, size_t nelem,
                                                  npyx_difference_part *part) {
     typedef DIFFERENCE(reals) reals;

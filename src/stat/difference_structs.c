@@ -1,6 +1,7 @@
+/* Items that are not subtracted are compared field by field, many items at a time. */
 #include "difference.h"
 
-/* Items side by side for npyx_chunk_load: no number is larger than this. */
+/* The size of the largest number; items are gathered side by side for npyx_chunk_load. */
 enum { MAX_NUMBER_NBYTES = 32 };
 
 static bool bytes_differ(const uint8_t *a, const uint8_t *b, size_t nbytes, size_t swap_nbytes) {
@@ -15,7 +16,7 @@ static bool bytes_differ(const uint8_t *a, const uint8_t *b, size_t nbytes, size
     return false;
 }
 
-/* Numbers and dates, gathered side by side: other bytes may be the same number. */
+/* Numbers and dates are gathered side by side: different bytes may be the same number. */
 static void mark_numbers(const npyx_dtype *const dtypes[2], const uint8_t *const items[2],
                          int64_t step_nbytes, int64_t nelem, npyx_chunk chunks[2], bool *differs) {
     uint8_t gathered[NPYX_DIFFERENCE_NELEM_MOST * MAX_NUMBER_NBYTES];
@@ -33,7 +34,7 @@ static void mark_field(const npyx_field *field, const npyx_dtype *const dtypes[2
                        const uint8_t *const items[2], int64_t step_nbytes, int64_t nelem,
                        npyx_chunk chunks[2], bool *differs) {
     const int64_t entry_nbytes = field->dtype->itemsize;
-    bool is_long = field->nelem > nelem; /* more entries than items: an item's lie side by side */
+    bool is_long = field->nelem > nelem; /* go along an item's entries, which are side by side */
     if (field->is_padding || entry_nbytes == 0)
         return;
     for (int64_t j = 0; !is_long && j < field->nelem; j++) {
@@ -52,7 +53,7 @@ static void mark_field(const npyx_field *field, const npyx_dtype *const dtypes[2
     }
 }
 
-/* Recurses once a level of nested structures. */
+/* Recurses once per level of nested structures. */
 void npyx_difference_mark(const npyx_dtype *const dtypes[2], const uint8_t *const items[2],
                           int64_t step_nbytes, int64_t nelem, npyx_chunk chunks[2], bool *differs) {
     const npyx_dtype *a = dtypes[0], *b = dtypes[1];

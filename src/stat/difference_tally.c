@@ -1,8 +1,9 @@
+/* Numbers as pairs of doubles, their differences, and the tally of those. */
 #include "difference.h"
 
 #include "item/convert.h"
 
-/* Squares of differences between these are added as they are: neither they nor sums of 2^62 of them leave a
+/* Squares of differences between these are added unscaled: neither they nor sums of 2^62 of them leave a
  * double's range. */
 static const double SMALL = 0x1p-480, LARGE = 0x1p480;
 
@@ -12,8 +13,8 @@ static const double SCALES[] = {[SMALL_SQUARES] = 0x1p600, [USUAL_SQUARES] = 1, 
 
 /* ---- loading ---- */
 
-/* lo is what the rounding of x to hi left out. Arithmetic modulo 2^64: hi may be 2^63 or 2^64, but the rest
- * is below 2^11. */
+/* lo is what rounding x to hi left out. Arithmetic is modulo 2^64: hi may be 2^63 or 2^64, but the rest is
+ * below 2^11. */
 static double rest_of_i64(int64_t x, double hi) {
     uint64_t rounded = hi == 0x1p63 ? (uint64_t)1 << 63 : (uint64_t)(int64_t)hi;
     return (double)(int64_t)((uint64_t)x - rounded);
@@ -24,12 +25,12 @@ static double rest_of_u64(uint64_t x, double hi) {
     return (double)(int64_t)(x - rounded);
 }
 
-/* 2^exponent for the exponents of doubles that are not subnormal. */
+/* 2^exponent for the exponents of normal doubles. */
 static double power_of_two(int exponent) {
     return npyx_f64_of_bits((uint64_t)(exponent + 1023) << 52);
 }
 
-/* 0 where a double cannot say it: there the number is what a double makes of it. */
+/* 0 if a double cannot hold it: the number is then taken as its rounded double. */
 static double rest_of_x87(npyx_x87 x, double hi) {
     int exponent = (x.sign_exponent & 0x7fff) - 16383;
     if (exponent < -900 || exponent > 1023 || isnan(hi) || isinf(hi))
@@ -41,8 +42,8 @@ static double rest_of_x87(npyx_x87 x, double hi) {
     return x.sign_exponent >> 15 != 0 ? -rest : rest;
 }
 
-/* Splits a block's items, of the host's byte order and a type that doubles do not hold; true when a lo is not
- * 0. */
+/* Splits a block's items, in the host's byte order and of a type that doubles do not hold; true if some lo is
+ * not 0. */
 static bool split_block(npyx_type type, bool is_date, const uint8_t *items, double *hi, double *lo) {
     npyx_block block;
     npyx_form form = npyx_block_form(type);
@@ -126,7 +127,7 @@ static double modulus(double x, double y) {
     return larger * sqrt(1 + ratio * ratio);
 }
 
-/* The distance of item i in two chunks, both finite, and with that the greater modulus, both times scale. */
+/* The distance of item i in two chunks, both finite, and the greater modulus, both times scale. */
 static double distance(const npyx_chunk *a, const npyx_chunk *b, int64_t i, double scale,
                        double *modulus_max) {
     double d[2], x[2], y[2];
@@ -141,7 +142,7 @@ static double distance(const npyx_chunk *a, const npyx_chunk *b, int64_t i, doub
     return modulus(d[0], d[1]);
 }
 
-/* Adds the square of a distance where it neither vanishes nor overflows. */
+/* Adds the square of a distance to the sum in which it neither vanishes nor overflows. */
 static void add_square(npyx_difference_tally *tally, const npyx_chunk *a, const npyx_chunk *b, int64_t i,
                        double d) {
     double modulus_max;
@@ -203,7 +204,7 @@ double npyx_tally_rms(const npyx_difference_tally *tally) {
     double sums[3];
     for (int size = 0; size < 3; size++)
         sums[size] = tally->squares[size].sum + tally->squares[size].rest;
-    /* what is 2^1200 times smaller than the rest is nothing to it */
+    /* sums that are 2^1200 times smaller than the others vanish beside them */
     double n = (double)tally->nfinite, step = SCALES[LARGE_SQUARES];
     if (sums[LARGE_SQUARES] > 0)
         return sqrt((sums[LARGE_SQUARES] + sums[USUAL_SQUARES] * step * step) / n) / step;

@@ -1,10 +1,9 @@
+/* Items that the kernels do not accept are widened to doubles, a piece at a time. */
 #include "distance.h"
 
 #include <math.h>
 
 #include "item/convert.h"
-
-/* Items that are widened at a time. */
 
 npyx_status npyx_metric_parse(const char *text, size_t nbytes, npyx_metric *metric, npyx_error *error) {
     static const char *const names[NPYX_NMETRICS] = {[NPYX_EUCLIDEAN] = "euclidean",
@@ -39,7 +38,7 @@ void npyx_vector_measure(npyx_vector *vector) {
     vector->norm = sqrt(sums.squares);
 }
 
-/* Adds items that the kernels do not take as they lie, and zeros behind the last. */
+/* Adds items that the kernels do not accept as they are, with zeros after the last. */
 static void distance_add_widened(npyx_metric metric, const npyx_dtype *dtype, const uint8_t *items,
                                  const double *reals, int64_t nelem, npyx_distance_sums *sums) {
     npyx_distance_kernel *kernel = npyx_distance_kernel_of(metric, NPYX_F8, npyx_simd_here());
@@ -62,7 +61,7 @@ static double distance_of_sums(npyx_metric metric, const npyx_distance_sums *sum
     case NPYX_DOT: return -sums->sum;
     case NPYX_COSINE: {
         double distance = 1 - sums->sum / (sqrt(sums->squares) * vector->norm);
-        return distance < 0 ? 0 : distance; /* below by a rounding */
+        return distance < 0 ? 0 : distance; /* below only by rounding */
     }
     default: return sums->sum;
     }

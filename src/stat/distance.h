@@ -1,9 +1,8 @@
 /*
  * Distances between vectors of numbers, under SciPy's names, and the nearest rows of a matrix.
  *
- * Items of every real type are taken as doubles, and sums are of doubles: what a distance is does not depend
- * on the width of the items, nor on how many threads or queries there are. (Integers beyond 2^53 are
- * rounded.)
+ * Items of every real type are taken as doubles, and summed as doubles: a distance does not depend on the
+ * items' width, nor on the number of threads or queries. (Integers beyond 2^53 are rounded.)
  */
 #ifndef NPYX_DISTANCE_H
 #define NPYX_DISTANCE_H
@@ -14,7 +13,7 @@
 typedef enum npyx_metric {
     NPYX_EUCLIDEAN,
     NPYX_SQEUCLIDEAN,
-    NPYX_COSINE,    /* 1 - cos of the angle, 0 at least; NaN for a vector of zeros */
+    NPYX_COSINE,    /* 1 - cos of the angle, at least 0; NaN for a vector of zeros */
     NPYX_CITYBLOCK, /* the sum of the differences */
     NPYX_CHEBYSHEV, /* the greatest of them */
     NPYX_HAMMING,   /* the share of items that are not equal */
@@ -22,13 +21,13 @@ typedef enum npyx_metric {
     NPYX_NMETRICS
 } npyx_metric;
 
-/* By its name. NPYX_INVALID lists the names there are. */
+/* Finds a metric by its name. NPYX_INVALID lists the names. */
 npyx_status npyx_metric_parse(const char *text, size_t nbytes, npyx_metric *metric, npyx_error *error);
 
 /* Whether items can be taken as doubles. NPYX_INVALID says why not. */
 npyx_status npyx_distance_check(const npyx_dtype *dtype, npyx_error *error);
 
-/* What goes along both vectors. */
+/* What is gathered along both vectors. */
 typedef struct npyx_distance_sums {
     double sum;     /* of products, squares, differences, unequal items; or the greatest difference */
     double squares; /* of the items of the first vector, for NPYX_COSINE */
@@ -36,7 +35,7 @@ typedef struct npyx_distance_sums {
 
 enum { NPYX_DISTANCE_UNIT = 32 /* kernels take a multiple of it: four vectors of AVX-512 */ };
 
-/* Doubles that a vector of nelem takes: behind it are zeros, which change no sum. */
+/* How many doubles a vector of nelem has: zeros pad it, which change no sum. */
 static inline int64_t npyx_distance_padded(int64_t nelem) {
     return (nelem + NPYX_DISTANCE_UNIT - 1) / NPYX_DISTANCE_UNIT * NPYX_DISTANCE_UNIT;
 }
@@ -48,45 +47,44 @@ typedef struct npyx_vector {
     double norm; /* for NPYX_COSINE: sqrt of the sum of squares */
 } npyx_vector;
 
-/* Sets the norm of a vector whose reals stand. */
+/* Sets the norm of a vector whose reals and nelem are set. */
 void npyx_vector_measure(npyx_vector *vector);
 
-/* ---- the kernels, for the processor at hand ---- */
+/* ---- the kernels, for the current processor ---- */
 
-/* Adds nelem items, a multiple of NPYX_DISTANCE_UNIT, of the host's byte order, at any alignment. */
+/* Adds nelem items, a multiple of NPYX_DISTANCE_UNIT, in the host's byte order, at any alignment. */
 typedef void npyx_distance_kernel(const uint8_t *items, const double *reals, int64_t nelem,
                                   npyx_distance_sums *sums);
 
-/* There is one of f8 and of f4 for each metric; NULL for other types. */
+/* Exists for f8 and f4 and each metric; NULL for other types. */
 npyx_distance_kernel *npyx_distance_kernel_of(npyx_metric metric, npyx_type type, npyx_simd simd);
 
 /* ---- distances ---- */
 
-/* How vectors of a dtype are measured: made once, for many of them. */
+/* How vectors of a dtype are measured: set up once for many of them. */
 typedef struct npyx_ruler {
     npyx_metric metric;
     const npyx_dtype *dtype;      /* borrowed */
-    npyx_distance_kernel *kernel; /* of items as they lie; NULL: they are widened first */
+    npyx_distance_kernel *kernel; /* for items as they are; NULL: they are widened first */
 } npyx_ruler;
 
 npyx_ruler npyx_ruler_of(npyx_metric metric, const npyx_dtype *dtype);
 
-/* The distance of items, side by side, to a vector of as many; NaN where there is none. */
+/* The distance of items, side by side, to a vector of as many; NaN if there is none. */
 double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vector);
 
 /* ---- the nearest rows: nearest.c ---- */
 
-/* A row that is near. */
+/* A near row. */
 typedef struct npyx_hit {
     double distance;
-    int64_t array;  /* as npyx_nearest_add was told */
+    int64_t array;  /* as passed to npyx_nearest_add */
     int64_t row;    /* of the view */
-    uint8_t *bytes; /* of the row as it lies in the file, where rows are kept; else NULL */
+    uint8_t *bytes; /* of the row, as in the file, if rows are kept; else NULL */
 } npyx_hit;
 
 typedef struct npyx_hits {
-    npyx_hit
-        *items; /* a heap whose root is the farthest; nearest first once npyx_nearest_finish was called */
+    npyx_hit *items; /* a heap whose root is the farthest; nearest first after npyx_nearest_finish */
     int64_t n, capacity;
 } npyx_hits;
 
@@ -98,30 +96,29 @@ typedef struct npyx_nearest {
     bool keeps_rows;
     int64_t nqueries, width; /* items of each */
     npyx_hits *hits;         /* by query */
-    int64_t nadmitted;       /* hits that there ever were: whether an array has brought any */
+    int64_t nadmitted;       /* hits ever admitted: shows whether an array brought any */
     /* private */
     npyx_vector *queries;
     double *reals;
 } npyx_nearest;
 
-/* No more hits are kept, k of each query. */
+/* At most this many hits are kept, k per query. */
 enum { NPYX_MAX_NHITS = 1 << 24 };
 
-/* Takes queries from a view of one axis, or of two, a row each; metric, k (at least 1) and keeps_rows are
+/* Takes queries from a view of one axis, or of two, one per row; metric, k (at least 1) and keeps_rows are
  * set. NPYX_INVALID for other shapes and items, NPYX_TOOBIG for more than NPYX_MAX_NHITS. Polls the host. */
 npyx_status npyx_nearest_begin(npyx_nearest *nearest, npyx_source *source, const npyx_view *view,
                                npyx_error *error);
 
-/* Looks through the rows of a view of two axes, of the queries' width. Of equal distances the lower array,
- * and in it the lower row, is nearer. NPYX_INVALID for other shapes and items. Polls the host.
- * max_row_nbytes: of a row that is kept. */
+/* Searches the rows of a view of two axes, of the queries' width. Among equal distances the lower array, and
+ * in it the lower row, is nearer. NPYX_INVALID for other shapes and items. Polls the host. */
 npyx_status npyx_nearest_add(npyx_nearest *nearest, npyx_source *source, const npyx_view *view, int64_t array,
                              npyx_error *error);
 
-/* Puts all hits in order. */
+/* Sorts all hits. */
 npyx_status npyx_nearest_finish(npyx_nearest *nearest, npyx_error *error);
 
-/* Gives everything back but the host. */
+/* Frees everything but the host. */
 void npyx_nearest_clear(npyx_nearest *nearest);
 
 #endif

@@ -1,3 +1,4 @@
+/* The kernels of each metric, for doubles and floats, with each processor's vectors. */
 #include <math.h>
 
 #include "distance.h"

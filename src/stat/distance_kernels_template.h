@@ -1,13 +1,13 @@
 /*
  * Sums along two vectors. Included for each type of items by distance_kernels.c, with
  *
- *     DISTANCE_TARGET      an attribute: what the functions may use of the processor
+ *     DISTANCE_TARGET      an attribute: the processor features they may use
  *     DISTANCE_NBYTES      of a vector of doubles; such vectors are GNU C's
  *     DISTANCE(word)       the names of the functions
  *     DISTANCE_ITEM        the items' type, and where GNU C does not widen it
  *     DISTANCE_LOAD(items) a vector of doubles of the items there
  *
- * of which the last three end here. Four accumulators hide the latency of additions.
+ * of which the last three are undefined again at the end. Four accumulators hide the latency of additions.
  */
 typedef double DISTANCE(reals) __attribute__((vector_size(DISTANCE_NBYTES)));
 typedef int64_t DISTANCE(masks) __attribute__((vector_size(DISTANCE_NBYTES)));
@@ -35,7 +35,7 @@ DISTANCE_INLINE DISTANCE(reals) DISTANCE(magnitude)(DISTANCE(reals) x) {
     return (DISTANCE(reals))((DISTANCE(masks))x & all_but_sign);
 }
 
-/* The greater one lane by lane; once it is NaN it stays so. */
+/* The greater one, lane by lane; once it is NaN it stays NaN. */
 DISTANCE_INLINE DISTANCE(reals) DISTANCE(greater)(DISTANCE(reals) x, DISTANCE(reals) most) {
     DISTANCE(masks) is_new = (DISTANCE(masks))(x > most) | (DISTANCE(masks))NPYX_ARE_NAN(x);
     return (DISTANCE(reals))(((DISTANCE(masks))x & is_new) | ((DISTANCE(masks))most & ~is_new));
@@ -46,14 +46,14 @@ DISTANCE_INLINE double DISTANCE(total)(DISTANCE(reals) a, DISTANCE(reals) b, DIS
     DISTANCE(reals) sum = (a + b) + (c + d);
     double lanes[DISTANCE_NBYTES / 8];
     memcpy(lanes, &sum, sizeof lanes);
-    for (size_t n = DISTANCE_NBYTES / 8; n > 1; n /= 2) { /* as a tree, which is done sooner than a chain */
+    for (size_t n = DISTANCE_NBYTES / 8; n > 1; n /= 2) { /* as a tree, which is faster than a chain */
         for (size_t lane = 0; lane < n / 2; lane++)
             lanes[lane] += lanes[lane + n / 2];
     }
     return lanes[0];
 }
 
-/* A loop over four vectors at a time; step(i) is what is done with vector number i of the four. */
+/* A loop over four vectors at a time; step(i) processes number i of the four. */
 #define DISTANCE_LOOP(step)                                                                                  \
     for (; nelem > 0; nelem -= 4 * (DISTANCE_NBYTES / 8), reals += 4 * (DISTANCE_NBYTES / 8),                \
                       items += 4 * (DISTANCE_NBYTES / 8) * sizeof(DISTANCE_ITEM)) {                          \

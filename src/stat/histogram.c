@@ -1,7 +1,5 @@
 #include "histogram.h"
 
-/* Counts of a block that other threads make are added to all counts: worth it while they are few. */
-
 npyx_status npyx_histogram_check(const npyx_dtype *dtype, npyx_error *error) {
     if (npyx_dtype_is_real(dtype))
         return NPYX_OK;
@@ -21,11 +19,11 @@ void npyx_histogram_clear(npyx_histogram *histogram) {
     *histogram = (npyx_histogram){.host = histogram->host};
 }
 
-/* What a pass over all items makes of them. */
+/* What a pass does with all items. */
 typedef struct histogram_step {
     void (*add)(const npyx_placing *placing, const uint8_t *items, int64_t nelem, void *out);
-    /* The rest is for other threads, which add a block to a result of its own; run is NULL: there is none.
-     */
+    /* The rest is for other threads, which add a block to a result of its own; run is NULL: no other
+     * threads. */
     npyx_work work;
     void (*merge)(const npyx_placing *placing, const void *result, void *out);
 } histogram_step;
@@ -87,7 +85,7 @@ static void merge_counts(const npyx_placing *placing, const void *result, void *
         sums[bin] += counts[bin];
 }
 
-/* The range that the items have. None at all: NumPy's for an empty array, 0 to 1. */
+/* The range of the items. Without items, NumPy's for an empty array: 0 to 1. */
 static npyx_status range_of_limits(npyx_type type, const npyx_limits *limits, npyx_range_end ends[2],
                                    npyx_error *error) {
     bool is_wide = (type == NPYX_I8 || type == NPYX_U8) && limits->ranks[0] <= limits->ranks[1];
@@ -116,7 +114,7 @@ static npyx_range_end end_of(npyx_operand operand) {
     return (npyx_range_end){true, (uint64_t)operand.integer, (double)operand.integer};
 }
 
-/* Room for the result. */
+/* Allocates the result. */
 static npyx_status allocate(npyx_histogram *histogram, int64_t nbins, npyx_error *error) {
     histogram->nbins = nbins;
     histogram->edges = npyx_alloc_array(histogram->host, nbins + 1, sizeof histogram->edges[0]);
@@ -138,7 +136,7 @@ static void histogram_place_by_edges(npyx_histogram *histogram, const npyx_bins 
     placing->integer_hi = is_signed ? (uint64_t)INT64_MAX : UINT64_MAX;
 }
 
-/* Says how items go into bins, looking for their limits when nothing else gives the range. */
+/* Decides how items go into bins, finding their limits if nothing else gives the range. */
 static npyx_status histogram_prepare(npyx_histogram *histogram, const npyx_bins *bins,
                                      const npyx_histogram_tally *t, npyx_error *error) {
     npyx_placing *placing = &histogram->placing;
@@ -201,7 +199,7 @@ npyx_status npyx_histogram_make(npyx_histogram *histogram, const npyx_bins *bins
     npyx_histogram_clear(histogram);
     histogram->source = source;
     histogram->view = *view;
-    if (npyx_view_nelem(view) > 0) /* which comes first counts for nothing */
+    if (npyx_view_nelem(view) > 0) /* the order of the items does not matter */
         npyx_view_sort_axes(&histogram->view);
     histogram->placing =
         (npyx_placing){.type = view->dtype->type, .is_big_endian = view->dtype->is_big_endian};

@@ -1,4 +1,4 @@
-/* Bins as they are asked for. */
+/* Bins as they are requested. */
 #include "histogram.h"
 
 #include "text/number_text.h"
@@ -49,7 +49,7 @@ static npyx_status fail_syntax(const char *text, npyx_span at, npyx_error *error
                      "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
 }
 
-/* Takes the edges that stand between the brackets of a text; *is_exact: all were integers. */
+/* Reads the edges between the brackets of a text; *is_exact: all were integers. */
 static npyx_status take_edges(npyx_bins *bins, const char *text, npyx_span rest, int64_t *nedges,
                               bool *is_exact, npyx_error *error) {
     *nedges = 0;
@@ -79,7 +79,7 @@ static npyx_status take_edges(npyx_bins *bins, const char *text, npyx_span rest,
 
 npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, npyx_error *error) {
     npyx_span whole = npyx_span_trim((npyx_span){text, nbytes});
-    int64_t nedges = 1; /* every one but the last has a comma behind it */
+    int64_t nedges = 1; /* a comma follows each but the last */
     bool is_exact = false;
     if (npyx_span_is_among((npyx_span){text, nbytes}, "auto doane fd rice scott sqrt stone sturges"))
         return npyx_fail(error, NPYX_INVALID, -1,

@@ -1,8 +1,8 @@
 /*
  * Edges of bins of one width, and the arithmetic in which NumPy finds a value's bin.
  *
- * Both follow numpy.lib._histograms_impl and numpy.linspace of NumPy 2 step by step. Items decide: a range
- * that was given is made of Python's numbers, which take the precision of what they meet.
+ * Both follow numpy.lib._histograms_impl and numpy.linspace of NumPy 2 step by step. The items decide: a
+ * given range consists of Python's numbers, which adopt the precision of their operands.
  */
 #include "histogram.h"
 
@@ -20,20 +20,20 @@ double npyx_precision_round(npyx_precision precision, double value) {
     }
 }
 
-/* Of the items' own type: integers of every width are placed as float64. */
+/* For the items' own type: integers of every width are placed as float64. */
 static npyx_precision precision_of_type(npyx_type type) {
     return type == NPYX_F2                                      ? NPYX_PRECISION_F2
            : type == NPYX_F4 || npyx_type_is_of_ml_dtypes(type) ? NPYX_PRECISION_F4
                                                                 : NPYX_PRECISION_F8;
 }
 
-/* A range, and the precision of its ends: that of the items when it was found among them. */
+/* A range, and the precision of its ends: that of the items if it was found among them. */
 typedef struct edges_range {
     npyx_range_end lo, hi;
     npyx_precision precision;
 } edges_range;
 
-/* The ends of a range of one value are half a unit apart from it. */
+/* The ends of a range of a single value are moved half a unit away from it. */
 static edges_range range_of_ends(npyx_range_end lo, npyx_range_end hi, npyx_precision precision) {
     if (lo.real == hi.real && (!lo.is_integer || !hi.is_integer || lo.bits == hi.bits)) {
         lo = (npyx_range_end){.real = npyx_precision_round(precision, lo.real - 0.5)};
@@ -78,12 +78,12 @@ static bool are_increasing(const double *edges, int64_t nbins) {
     return true;
 }
 
-/* An item of 64 bits from how many of its type are below. */
+/* The item of 64 bits with rank items of its type below it. */
 static uint64_t bits_of_rank(npyx_type type, uint64_t rank) {
     return rank ^ npyx_rank_flip(NPYX_U8) ^ npyx_rank_flip(type);
 }
 
-/* Whether an item, given as its rank, is below the end of a range; or_equal: or is that end. */
+/* Whether an item, given as its rank, is below the end of a range; or_equal: or equal to it. */
 static bool is_below(npyx_type type, uint64_t rank, npyx_range_end end, bool or_equal) {
     uint64_t bits = bits_of_rank(type, rank);
     if (!end.is_integer) {
@@ -96,7 +96,7 @@ static bool is_below(npyx_type type, uint64_t rank, npyx_range_end end, bool or_
     return !is_negative && (bits < end.bits || (or_equal && bits == end.bits));
 }
 
-/* The rank of the last item that is below, where the first one is. */
+/* The rank of the last item that is below, if the first one is. */
 static uint64_t last_below(npyx_type type, npyx_range_end end, bool or_equal) {
     uint64_t rank = 0;
     for (uint64_t bit = (uint64_t)1 << 63; bit != 0; bit >>= 1)
@@ -104,7 +104,7 @@ static uint64_t last_below(npyx_type type, npyx_range_end end, bool or_equal) {
     return rank;
 }
 
-/* Exact bounds for items that a double does not hold. */
+/* Sets exact bounds for items that a double does not hold. */
 static void bound_integers(npyx_placing *placing, npyx_range_end lo, npyx_range_end hi, bool is_given) {
     npyx_type type = placing->type;
     uint64_t first = 0, last = UINT64_MAX;
@@ -126,7 +126,7 @@ static double width_of(const edges_range *range) {
     return npyx_precision_round(range->precision, range->hi.real - range->lo.real);
 }
 
-/* The value's place among the bins as NumPy computes it. */
+/* The value's place among the bins, as NumPy computes it. */
 static double edges_place_of(const npyx_placing *placing, double value) {
     double difference = npyx_precision_round(placing->difference, value - placing->first);
     double share = npyx_precision_round(placing->quotient, difference / placing->width);
@@ -174,7 +174,7 @@ npyx_status npyx_placing_init_uniform(npyx_placing *placing, npyx_range_end lo, 
     return NPYX_OK;
 }
 
-/* The last of the bins that begin at or before the value; the first when none does. */
+/* The last of the bins that begin at or before the value; the first if none does. */
 static int64_t find_bin(const npyx_placing *placing, double value) {
     int64_t bin = 0;
     for (int64_t nleft = placing->nbins; nleft > 1; nleft -= nleft / 2)

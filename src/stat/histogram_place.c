@@ -1,4 +1,4 @@
-/* The inner loops over items: a chunk is loaded, its bins are found, its bins are counted. */
+/* The inner loops over items: a chunk is loaded, its bins are found, and these are counted. */
 #include "histogram.h"
 
 #include "item/convert.h"
@@ -35,7 +35,7 @@ static void place_load_reals(const npyx_placing *placing, const uint8_t *items, 
                          nelem, out);
 }
 
-/* Items of 8 bytes as doubles, and as NaN where they are out of bounds that a double may not hold. */
+/* Items of 8 bytes as doubles, or as NaN if they exceed bounds that a double may not hold. */
 static void load_bounded(const npyx_placing *placing, const uint8_t *items, size_t nelem, double *out) {
     int64_t integers[NPYX_HISTOGRAM_NELEM_MOST];
     const uint64_t lo = placing->integer_lo, hi = placing->integer_hi;
@@ -53,10 +53,10 @@ static void load_bounded(const npyx_placing *placing, const uint8_t *items, size
 }
 
 /*
- * The bins of values in one precision, divided in one; see npyx_place, whose answers these are when the
- * placing is regular. First the indices, of a whole chunk whatever nelem, so that compilers vectorise it;
- * then the corrections, without a branch, because values fall where they like. What is out of the range has
- * an index of no meaning, that stays inside of the edges all the same.
+ * The bins of values in one precision, divided in another; the results are npyx_place's if the placing is
+ * regular. First come the indices, for a whole chunk whatever nelem, so that compilers vectorise them; then
+ * the corrections, without a branch, because values are in any order. A value out of the range has a
+ * meaningless index, which still is within the edges.
  */
 #define PLACE_REGULAR(name, real, quotient)                                                                  \
     static void name(const npyx_placing *placing, const real *values, size_t nelem, int32_t *bins) {         \
@@ -84,7 +84,7 @@ PLACE_REGULAR(place_f64, double, double)
 PLACE_REGULAR(place_f32, float, float)
 PLACE_REGULAR(place_f32_in_f64, float, double)
 
-/* The bin begins at the last edge that is not above the value, which is found without a branch. */
+/* The bin begins at the last edge that is not above the value, found without a branch. */
 #define PLACE_BY_EDGES(name, number, edges_member)                                                           \
     static void name(const npyx_placing *placing, const number *values, size_t nelem, int32_t *bins) {       \
         const number *edges = placing->edges_member;                                                         \
@@ -100,11 +100,11 @@ PLACE_REGULAR(place_f32_in_f64, float, double)
 PLACE_BY_EDGES(place_by_edges, double, edges)
 PLACE_BY_EDGES(place_by_integer_edges, int64_t, integer_edges)
 
-/* Fills in the bins of at most a chunk of items. */
+/* Finds the bins of at most a chunk of items. */
 static void place_chunk(const npyx_placing *placing, const uint8_t *items, size_t nelem, int32_t *bins) {
     chunk values;
     bool is_wide = placing->type == NPYX_I8 || placing->type == NPYX_U8;
-    if (nelem < NPYX_HISTOGRAM_NELEM) /* the fast loops look at all of it */
+    if (nelem < NPYX_HISTOGRAM_NELEM) /* the fast loops process all of it */
         memset(&values, 0, sizeof values);
     if (!placing->is_uniform && placing->integer_edges != NULL) {
         load_words(placing, items, nelem, values.i64);
@@ -147,8 +147,8 @@ void npyx_place_items(const npyx_placing *placing, const uint8_t *items, int64_t
     }
 }
 
-/* Several running limits at once, because one comparison waits for the one before. A NaN compares as false
- * and so stays out. */
+/* Keeps several running limits at once, because each comparison waits for the previous one. A NaN compares as
+ * false and so is left out. */
 enum { LIMIT_NLANES = 8 };
 
 #define LIMIT(name, number, greatest, least)                                                                 \

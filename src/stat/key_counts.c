@@ -73,7 +73,7 @@ npyx_status npyx_key_counts_add_many(npyx_key_counts *counts, uint64_t key, int6
 
 /* ---- the list, and the runs ---- */
 
-/* Two runs become one: keys of both are added up. */
+/* Merges two runs: the counts of common keys are added up. */
 static int64_t key_runs_merge(const uint64_t *a_keys, const int64_t *a_counts, int64_t na,
                               const uint64_t *b_keys, const int64_t *b_counts, int64_t nb, uint64_t *keys,
                               int64_t *counts) {
@@ -106,11 +106,11 @@ static npyx_status key_runs_add(npyx_key_counts *c, const uint64_t *keys, const 
     return c->n > NPYX_MAX_NKEYS ? key_counts_fail_many(error) : NPYX_OK;
 }
 
-/* Sorts the list, counts what is equal, and adds that to the runs. */
+/* Sorts the list, counts equal keys, and adds the counts to the runs. */
 static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
     int64_t n = 0;
     NPYX_TRY(npyx_order_keys_sort(c->host, c->list, c->nlisted, KEY_NBITS, c->room, error));
-    int64_t *counts = (int64_t *)(void *)c->room; /* nobody needs it for the moment */
+    int64_t *counts = (int64_t *)(void *)c->room; /* free for the moment */
     for (int64_t i = 0, begin = 0; i < c->nlisted; begin = i) {
         const uint64_t key = c->list[i];
         while (i < c->nlisted && c->list[i] == key)
@@ -122,7 +122,7 @@ static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
     return key_runs_add(c, c->list, counts, n, error);
 }
 
-/* Gives the list its room: as much as the runs have keys, so that they are not merged too often. */
+/* Allocates the list: as many keys as the runs have, so that they are not merged too often. */
 static npyx_status key_list_grow(npyx_key_counts *c, npyx_error *error) {
     const int64_t nkeys = c->n > NPYX_KEY_LIST_NKEYS ? c->n : NPYX_KEY_LIST_NKEYS;
     if (c->list != NULL && c->list_nkeys >= nkeys)
@@ -159,7 +159,7 @@ static int key_count_compare(const void *a, const void *b, const void *ctx) {
     return x < y ? -1 : x > y;
 }
 
-/* Moves what is in the table to its beginning, in order. */
+/* Moves the table's keys to its beginning, in order. */
 static npyx_status key_table_sort(npyx_key_counts *counts, npyx_error *error) {
     const size_t nplaces = (size_t)1 << counts->nbits;
     size_t n = 0;
@@ -170,7 +170,7 @@ static npyx_status key_table_sort(npyx_key_counts *counts, npyx_error *error) {
     return npyx_sort(counts->host, counts->table, n, sizeof *counts->table, key_count_compare, NULL, error);
 }
 
-/* Merges what is in the table with what is in order so far, and takes it away. */
+/* Merges the table's keys into those in order already, and frees it. */
 static npyx_status key_table_empty(npyx_key_counts *c, npyx_error *error) {
     const int64_t n = c->ntaken;
     const size_t nbytes = (size_t)n * sizeof(int64_t);

@@ -6,7 +6,7 @@
 
 enum {
     LABELS_POLLED_NELEM = 1 << 20,
-    LABELS_MOST_CLAIMED = 1 << 20 /* which no bytes of the file warrant: 4 MiB of numbers */
+    LABELS_MOST_CLAIMED = 1 << 20 /* not backed by bytes of the file: 4 MiB of numbers */
 };
 
 static npyx_status labels_add_block(npyx_labels *labels, npyx_numbering *numbering, const uint8_t *items,
@@ -35,7 +35,7 @@ static npyx_status labels_read_blocks(npyx_labels *labels, npyx_numbering *numbe
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-/* In increasing order. */
+/* Renumbers the labels in increasing order. */
 static npyx_status labels_sort(npyx_labels *labels, const npyx_numbering *numbering, npyx_error *error) {
     npyx_numbered numbered;
     NPYX_TRY(npyx_numbering_sort(numbering, &labels->arena, &numbered, error));

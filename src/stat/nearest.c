@@ -1,11 +1,11 @@
 /*
  * The nearest rows, exactly, in one pass for all queries.
  *
- * Of each query the k nearest hits so far are a heap, whose root is the farthest of them: a row that is not
- * nearer than the root costs its distance and no more. A block has heaps of its own, made in whichever
- * thread, and what is left in them is then offered to those of all blocks. Where there is so much to keep
- * that this would be the work (many queries, a large k), the caller does it all, and asks the host now and
- * then. Which rows are nearest is one set, however it was found.
+ * The k nearest hits so far of each query are a heap, whose root is the farthest of them: a row that is not
+ * nearer than the root costs only its distance. A block has heaps of its own, built by any thread; what they
+ * keep is then offered to the heaps of all blocks. If so much is kept that this would be most of the work
+ * (many queries, a large k), the caller does it all, and polls the host now and then. The nearest rows are
+ * the same set, however they are found.
  */
 #include "distance.h"
 
@@ -19,7 +19,7 @@ enum {
     NEAREST_MOST_NREALS = 1 << 27 /* of all queries: 1 GiB */
 };
 
-/* What a block has of one query: a heap of at most capacity of its rows. */
+/* One query's hits in a block: a heap of at most capacity of its rows. */
 typedef struct nearest_local {
     double distance;
     int64_t row;
@@ -35,14 +35,14 @@ typedef struct nearest_pass {
 
 /* ---- heaps ---- */
 
-/* Whether a is farther than b: later arrays and rows are, where distances are the same. */
+/* Whether a is farther than b: among equal distances, later arrays and rows are. */
 static bool nearest_is_farther(const npyx_hit *a, const npyx_hit *b) {
     if (a->distance != b->distance)
         return a->distance > b->distance;
     return a->array != b->array ? a->array > b->array : a->row > b->row;
 }
 
-/* Puts a hit into the place of the root, and sinks it to where it belongs. */
+/* Replaces the root by a hit, and sinks it to its place. */
 static void nearest_sink(npyx_hit *hits, int64_t n, npyx_hit hit) {
     int64_t at = 0;
     for (int64_t child; (child = 2 * at + 1) < n; at = child) {
@@ -55,7 +55,7 @@ static void nearest_sink(npyx_hit *hits, int64_t n, npyx_hit hit) {
     hits[at] = hit;
 }
 
-/* Adds a hit behind the last of n, and lifts it to where it belongs. */
+/* Adds a hit after the last of n, and lifts it to its place. */
 static void nearest_lift(npyx_hit *hits, int64_t n, npyx_hit hit) {
     int64_t at = n;
     for (int64_t parent; at > 0 && nearest_is_farther(&hit, &hits[parent = (at - 1) / 2]); at = parent)
@@ -163,12 +163,12 @@ npyx_status npyx_nearest_begin(npyx_nearest *nearest, npyx_source *source, const
 
 /* ---- blocks by themselves ---- */
 
-/* For each query how many hits there are, then its heap. */
+/* For each query the number of hits, then its heap. */
 static size_t nearest_query_nbytes(int64_t capacity) {
     return sizeof(int64_t) + (size_t)capacity * sizeof(nearest_local);
 }
 
-/* The same heap as those above, of rows of one block: distances alone tell, and the lower row. */
+/* The same heap as above, for rows of one block: only distances decide, then the lower row. */
 static bool nearest_local_is_farther(const nearest_local *a, const nearest_local *b) {
     return a->distance != b->distance ? a->distance > b->distance : a->row > b->row;
 }
@@ -196,7 +196,7 @@ static void nearest_local_add(nearest_local *heap, int64_t *n, int64_t capacity,
     heap[at] = hit;
 }
 
-/* A block's heaps, in any thread. Rows count from the block's first. */
+/* Builds a block's heaps, in any thread. Rows count from the block's first. */
 static void nearest_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *result) {
     (void)first;
     const nearest_pass *pass = ctx;
@@ -266,7 +266,7 @@ static npyx_status nearest_check_array(const npyx_nearest *nearest, const npyx_v
     return NPYX_OK;
 }
 
-/* Has blocks make heaps by themselves, where these are small. */
+/* Lets blocks build heaps by themselves, if these are small. */
 static void nearest_plan(nearest_pass *pass) {
     const npyx_nearest *nearest = pass->nearest;
     const int64_t row_nbytes = pass->reader.row_nbytes;

@@ -1,6 +1,7 @@
 /*
- * Each item becomes a key: bytes that are the same for what is equal and whose order is the items'. A table
- * numbers the keys as they come, and is asked once for a run of equal items, or for one that was met lately.
+ * Each item becomes a key: bytes that are equal for equal items and in the order of the items. A table
+ * numbers the keys as they come; it is searched once for a run of equal items, and not for an item seen
+ * recently.
  */
 #include "numbering.h"
 
@@ -11,7 +12,7 @@ enum {
     NUMBERING_LATELY_NBYTES = 8, /* items longer than this are not remembered */
 };
 
-/* Items as they lie in the file, and the number of their key. */
+/* An item as it is in the file, and the number of its key. */
 typedef struct numbering_lately {
     uint64_t item;
     int32_t number; /* -1: none */
@@ -22,11 +23,11 @@ struct npyx_numbering {
     const npyx_dtype *dtype;
     bool is_text; /* or bytes */
     npyx_order_keys order;
-    int32_t most, null; /* null: the number of NaN and NaT; -1: none has come */
+    int32_t most, null; /* null: the number of NaN and NaT; -1: none has occurred */
     const char *why;
     npyx_name_set keys;
     npyx_buffer items; /* the first item of each key */
-    npyx_buffer key;   /* of the item at hand */
+    npyx_buffer key;   /* of the current item */
     numbering_lately lately[NUMBERING_MOST_NLATELY];
 };
 
@@ -61,7 +62,7 @@ static void numbering_append(npyx_buffer *key, uint64_t number, int nbytes) {
         npyx_buffer_append_char(key, (char)(number >> shift));
 }
 
-/* Makes the key; tells whether the item is NaN or NaT. */
+/* Builds the key; returns whether the item is NaN or NaT. */
 static bool numbering_make_key(npyx_numbering *numbering, const uint8_t *item) {
     const npyx_dtype *dtype = numbering->dtype;
     npyx_buffer *key = &numbering->key;
@@ -103,7 +104,7 @@ static npyx_status numbering_look_up(npyx_numbering *numbering, const uint8_t *i
     return npyx_buffer_check(&numbering->items, error);
 }
 
-/* The bytes of a short item as a number; a call of memcpy takes longer than all the rest. */
+/* The bytes of a short item as a number; a call of memcpy would take longer than all the rest. */
 static inline uint64_t numbering_bits(const uint8_t *item, size_t itemsize) {
     uint64_t bits = 0;
     uint32_t half;
@@ -115,7 +116,7 @@ static inline uint64_t numbering_bits(const uint8_t *item, size_t itemsize) {
     }
 }
 
-/* The same, but for an item that was met lately: of a few different ones nearly all are. */
+/* Likewise, unless the item was seen recently: with few different ones nearly all were. */
 static npyx_status numbering_read_short(npyx_numbering *numbering, const uint8_t *item, int32_t *number,
                                         npyx_error *error) {
     uint64_t bits = numbering_bits(item, (size_t)numbering->dtype->itemsize);

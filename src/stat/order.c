@@ -1,6 +1,6 @@
 #include "order.h"
 
-enum { ORDER_MOST_NCOUNTERS = 1 << 19 }; /* where there are many spans */
+enum { ORDER_MOST_NCOUNTERS = 1 << 19 }; /* with many spans */
 
 /* Keys that begin with the same bits as a wanted one. */
 typedef struct order_span {
@@ -9,11 +9,11 @@ typedef struct order_span {
     int64_t nkeys;
 } order_span;
 
-/* What a pass does with each key: counts it, or catches it, where it is in a span. */
+/* What a pass does with each key in a span: counts or catches it. */
 typedef struct order_pass {
     const npyx_order *order;
     int shift; /* of the spans' prefixes; all bits: there is one span, of all keys */
-    int nbits; /* that are counted behind the prefix */
+    int nbits; /* counted after the prefix */
     const order_span *spans;
     int64_t nspans;
     int32_t *firsts; /* by leading bits: the first span that has them; one more at the end */
@@ -21,9 +21,9 @@ typedef struct order_pass {
     int64_t ncounters;
 } order_pass;
 
-/* Of a block, in memory of result_nbytes. */
+/* A block's result, in memory of result_nbytes. */
 typedef struct order_result {
-    int64_t ncaught; /* beyond NPYX_ORDER_CAUGHT_NKEYS: they found no room */
+    int64_t ncaught; /* those beyond NPYX_ORDER_CAUGHT_NKEYS found no room */
     int64_t nkeys;
     uint32_t counters[]; /* or keys */
 } order_result;
@@ -34,7 +34,7 @@ static int order_leading_shift(const npyx_order *order) {
     return order->keys.nbits > NPYX_ORDER_NLEADING ? order->keys.nbits - NPYX_ORDER_NLEADING : 0;
 }
 
-/* The number of the span that a key is in; -1: it is in none. */
+/* The number of the span that contains a key; -1: none. */
 static inline int64_t order_span_of(const order_pass *pass, uint64_t key) {
     const uint64_t leading = key >> order_leading_shift(pass->order), prefix = key >> pass->shift;
     int64_t low = pass->firsts[leading], end = pass->firsts[leading + 1];
@@ -114,7 +114,7 @@ static void order_run(const void *ctx, int64_t first, const uint8_t *bytes, size
 
 /* ---- a pass ---- */
 
-/* Where what a pass finds goes to. */
+/* Where the results of a pass go. */
 typedef struct order_sums {
     int64_t nkeys;
     uint64_t *counts; /* or */
@@ -133,8 +133,8 @@ static void order_add_result(const order_pass *pass, const order_result *result,
     sums->nlisted += n;
 }
 
-/* Does the pass's work with a block that nobody else has done it with, or that caught more than it has room
- * for: in parts that catch no more. */
+/* Does the pass's work on a block for which no thread did it, or whose result had too little room: in parts
+ * that cannot catch too many. */
 static void order_do_block(const order_pass *pass, const npyx_blocks *blocks, order_result *result,
                            order_sums *sums) {
     const int64_t itemsize = pass->order->keys.dtype->itemsize;
@@ -146,7 +146,7 @@ static void order_do_block(const order_pass *pass, const npyx_blocks *blocks, or
     }
 }
 
-/* The same of so many counters that they are not added up for each block. */
+/* Likewise with so many counters that they are not added up per block. */
 static void order_count_block(const order_pass *pass, const npyx_blocks *blocks, order_sums *sums) {
     const npyx_order_keys *how = &pass->order->keys;
     const int shift = pass->shift - pass->nbits;
@@ -169,7 +169,7 @@ static npyx_status order_go(const npyx_order *order, const order_pass *pass, ord
     npyx_blocks blocks = {0};
     npyx_view view = order->view;
     if (npyx_view_nelem(&view) > 0)
-        npyx_view_sort_axes(&view); /* no order of items is better than another */
+        npyx_view_sort_axes(&view); /* the order of the items does not matter */
     npyx_blocks_begin(&blocks, order->source, &view);
     bool is_added_up = pass->ncounters <= (1 << NPYX_ORDER_NLEADING);
     order_result *own = is_added_up ? npyx_alloc(order->host, order_result_nbytes(pass)) : NULL;
@@ -203,7 +203,7 @@ static void order_begin_anew(npyx_order *order, const npyx_order_keys *keys) {
     order->nbrackets = 0;
 }
 
-/* Few items: all keys. They are read without threads, and are no pass's. */
+/* Lists all keys of few items, which are read without threads and without a pass. */
 static npyx_status order_list_all(npyx_order *order, npyx_error *error) {
     npyx_blocks blocks = {0};
     npyx_view view = order->view;
@@ -273,9 +273,9 @@ void npyx_order_end(npyx_order *order) {
     *order = (npyx_order){0};
 }
 
-/* ---- the passes behind it ---- */
+/* ---- the later passes ---- */
 
-/* One search for ranks; spans[i] is of one rank or several that follow each other. */
+/* One search for ranks; spans[i] is of one rank or several consecutive ones. */
 typedef struct order_search {
     npyx_order *order;
     const int64_t *ranks;
@@ -291,8 +291,7 @@ static npyx_status order_fail_changed(npyx_error *error) {
     return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1, "the file changed while it was read");
 }
 
-/* Puts the ranks of a span into the buckets that it was counted in. *rank: the first that is not in a span.
- */
+/* Assigns the ranks of a span to the buckets in which it was counted. *rank: the first in no span yet. */
 static npyx_status order_split(order_search *search, const order_span *span, const uint64_t *counts,
                                int nbits, int64_t *rank, npyx_error *error) {
     int64_t nbelow = span->nbelow, end = span->nbelow + span->nkeys;
@@ -350,7 +349,7 @@ static npyx_status order_narrow(order_search *search, int *shift, npyx_error *er
     return NPYX_OK;
 }
 
-/* Collects the keys in all spans: in order, they are the spans one behind the other. */
+/* Collects the keys in all spans: sorted, they are the spans one after the other. */
 static npyx_status order_collect(order_search *search, int shift, uint64_t *found, npyx_error *error) {
     npyx_order *order = search->order;
     order_pass pass = {.order = order,
@@ -394,7 +393,7 @@ static npyx_status order_search_on(order_search *search, uint64_t *found, npyx_e
     return NPYX_OK;
 }
 
-/* Of keys that are listed. */
+/* For listed keys. */
 static npyx_status order_find_listed(npyx_order *order, const int64_t *ranks, int64_t nranks, uint64_t *found,
                                      npyx_error *error) {
     bool is_found = order->is_sorted || (nranks <= NPYX_ORDER_FEW_NRANKS &&

@@ -1,13 +1,13 @@
 /*
- * Order statistics by one pass: a sample tells about where the wanted keys are, and the pass counts all
- * others by which of these brackets they are between.
+ * Order statistics in one pass: a sample shows about where the wanted keys are, and the pass counts all
+ * others by the brackets that they are between.
  *
  *     keys      . . . . . . . . . . . . . . . . . . . . .
  *     brackets          |---|         |-----|               caught
  *     gaps        0             1                2          counted
  *
- * Nearly all items lie far from a bracket. For them their leading bits, in a table, tell the gap; others are
- * looked at closer. Items of the host's own dtypes are not even made keys for that.
+ * Nearly all items are far from a bracket. A table gives their gap by their leading bits; others are looked
+ * at closer. Items of the host's own dtypes need not even become keys for that.
  */
 #include <math.h>
 
@@ -16,7 +16,7 @@
 enum {
     BRACKETS_CLOSER = 255,
     BRACKETS_NULL = 254, /* no key */
-    BRACKETS_NLANES = 4, /* an addition waits for the last one to the same place */
+    BRACKETS_NLANES = 4, /* an addition waits for the last one in the same place */
 };
 
 /* ---- lists of keys ---- */
@@ -40,30 +40,30 @@ npyx_status npyx_order_sort(npyx_order *order, uint64_t *list, int64_t n, npyx_e
 
 typedef struct brackets_pass {
     const npyx_order *order;
-    int itemsize; /* of items whose leading bits the marks are by; 0: they are by those of keys */
+    int itemsize; /* if the marks are by the items' own leading bits; 0: by those of keys */
     int shift;    /* to the leading bits */
     uint8_t *marks;
 } brackets_pass;
 
-/* Of a block. */
+/* A block's result. */
 typedef struct brackets_result {
-    int64_t ncaught; /* beyond NPYX_BRACKETS_CAUGHT_NKEYS: they found no room */
+    int64_t ncaught; /* those beyond NPYX_BRACKETS_CAUGHT_NKEYS found no room */
     uint32_t ngaps[NPYX_ORDER_NBRACKETS + 1];
     uint32_t nhits[NPYX_ORDER_NBRACKETS];
     uint64_t caught[NPYX_BRACKETS_CAUGHT_NKEYS_MOST];
 } brackets_result;
 
-/* ---- a sample, and brackets by it ---- */
+/* ---- a sample, and brackets from it ---- */
 
-/* Lists the keys of pieces of the file, each at some place of its part: another one than what repeats itself
- * in the file has. */
+/* Lists the keys of pieces of the file, each at a random place in its part, so that they do not follow what
+ * repeats in the file. */
 static npyx_status brackets_sample(npyx_order *order, int64_t *nsampled, npyx_error *error) {
     npyx_blocks blocks = {0};
     npyx_view view = order->view;
     npyx_status status = NPYX_OK;
     const int64_t most = NPYX_ORDER_NKEYS / 4,
                   npieces = NPYX_BRACKETS_NPIECES < most ? NPYX_BRACKETS_NPIECES : most;
-    const int64_t sample_nelem = NPYX_ORDER_NKEYS / 2 / npieces; /* half of what there is room for */
+    const int64_t sample_nelem = NPYX_ORDER_NKEYS / 2 / npieces; /* half of the room */
     const int64_t part_nelem = npyx_view_nelem(&view) / npieces;
     uint64_t jitter = 1;
     npyx_view_sort_axes(&view);
@@ -86,12 +86,12 @@ static npyx_status brackets_sample(npyx_order *order, int64_t *nsampled, npyx_er
     return status;
 }
 
-/* The standard deviation of where a place is among the sample. */
+/* The standard deviation of a place's position in the sample. */
 static double brackets_deviation(double place, int64_t nsampled) {
     return sqrt(place * (1 - place) * (double)nsampled) + 1;
 }
 
-/* How many deviations on both sides brackets may have, so that the list has room for what they catch. */
+/* How many deviations wide brackets may be on both sides, so that the list has room for what they catch. */
 static double brackets_width(const npyx_order *order, const double *places, int64_t nplaces,
                              int64_t nsampled) {
     const double most = 5, share = 0.8;
@@ -103,7 +103,7 @@ static double brackets_width(const npyx_order *order, const double *places, int6
     return width < most ? width : most;
 }
 
-/* Where a place is among the sample: from low to high. */
+/* Where a place is in the sample: from low to high. */
 static void brackets_expect(double place, double width, int64_t nsampled, int64_t *low, int64_t *high) {
     double last = (double)(nsampled - 1), at = place * last;
     double margin = width * brackets_deviation(place, nsampled);
@@ -111,7 +111,7 @@ static void brackets_expect(double place, double width, int64_t nsampled, int64_
     *high = at + margin > last ? nsampled : (int64_t)(at + margin);
 }
 
-/* Adds a bracket from low on, or from behind the one before. */
+/* Adds a bracket from low on, or from after the previous one. */
 static void brackets_add(npyx_order *order, uint64_t low, uint64_t high) {
     const npyx_order_bracket *last = order->nbrackets == 0 ? NULL : &order->brackets[order->nbrackets - 1];
     if (last != NULL && high <= last->high)
@@ -122,8 +122,8 @@ static void brackets_add(npyx_order *order, uint64_t low, uint64_t high) {
         order->brackets[order->nbrackets++] = (npyx_order_bracket){.low = low, .high = high};
 }
 
-/* A bracket for each place, and for the keys at its ends by themselves: many items may be the same. None
- * where the array is so large that they would be too narrow to be right. */
+/* Builds a bracket for each place, and others for only the keys at its ends: many items may be equal. Builds
+ * none if the array is so large that they would be too narrow to be right. */
 static npyx_status brackets_make(npyx_order *order, const double *places, int64_t nplaces,
                                  npyx_error *error) {
     const uint64_t last_key = UINT64_MAX >> (64 - order->keys.nbits);
@@ -149,7 +149,7 @@ static npyx_status brackets_make(npyx_order *order, const double *places, int64_
 
 /* ---- the table ---- */
 
-/* Whether items of a dtype can be told by their own leading bits. */
+/* Whether items of a dtype can be sorted out by their own leading bits. */
 static bool brackets_takes_raw(const npyx_dtype *dtype) {
     switch (dtype->type) {
     case NPYX_F4:
@@ -172,7 +172,7 @@ static uint32_t brackets_raw_of(const npyx_dtype *dtype, uint32_t leading) {
     }
 }
 
-/* What does not follow from the keys' order alone: NaN has none, and -0.0 is 0.0. */
+/* Marks what the keys' order does not show: NaN has no key, and -0.0 is 0.0. */
 static void brackets_mark_floats(const npyx_dtype *dtype, uint8_t *marks) {
     const uint32_t top = (1u << NPYX_BRACKETS_NLEADING) / 2;
     const int nexponent = dtype->type == NPYX_F8 ? 11 : 8, nfraction = NPYX_BRACKETS_NLEADING - 1 - nexponent;
@@ -202,7 +202,7 @@ static void brackets_mark(const brackets_pass *pass) {
 
 /* ---- the pass ---- */
 
-/* The first bracket that has the key or lies above it. */
+/* The first bracket that contains the key or is above it. */
 static int brackets_seek(const npyx_order *order, uint64_t key) {
     int first = 0;
     for (int n = order->nbrackets; n > 0;) {
@@ -235,7 +235,7 @@ static void brackets_take_keys(const npyx_order *order, const uint64_t *keys, in
     }
 }
 
-/* Those that the table does not tell. */
+/* For items that the table does not decide. */
 static void brackets_take_items(const npyx_order *order, const void *items, int64_t n,
                                 brackets_result *result) {
     uint64_t keys[NPYX_BRACKETS_CLOSER_NELEM_MOST];
@@ -304,7 +304,7 @@ static void brackets_run(const void *ctx, int64_t first, const uint8_t *bytes, s
         brackets_run_keys(pass, bytes, nelem, result);
 }
 
-/* ---- what the blocks come to ---- */
+/* ---- adding up the blocks ---- */
 
 typedef struct brackets_sums {
     int64_t ngaps[NPYX_ORDER_NBRACKETS + 1], nhits[NPYX_ORDER_NBRACKETS];
@@ -323,8 +323,8 @@ static void brackets_add_result(npyx_order *order, const brackets_result *result
     sums->has_lost = sums->has_lost || n < result->ncaught;
 }
 
-/* Looks at a block that nobody else has looked at, or that caught more than it has room for: in parts that
- * catch no more. */
+/* Processes a block that no thread has processed, or whose result had too little room: in parts that cannot
+ * catch too many. */
 static void brackets_do_block(npyx_order *order, const brackets_pass *pass, const npyx_blocks *blocks,
                               brackets_result *result, brackets_sums *sums) {
     const int64_t itemsize = order->keys.dtype->itemsize;
@@ -339,7 +339,7 @@ static npyx_status brackets_go(npyx_order *order, const brackets_pass *pass, bra
                                brackets_sums *sums, npyx_error *error) {
     npyx_blocks blocks = {0};
     npyx_view view = order->view;
-    npyx_view_sort_axes(&view); /* no order of items is better than another */
+    npyx_view_sort_axes(&view); /* the order of the items does not matter */
     npyx_blocks_begin(&blocks, order->source, &view);
     npyx_reader_set_work(&blocks.reader, (npyx_work){.run = brackets_run,
                                                      .ctx = pass,
@@ -357,7 +357,7 @@ static npyx_status brackets_go(npyx_order *order, const brackets_pass *pass, bra
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-/* How many keys lie below each bracket, and how many there are. */
+/* Computes how many keys are below and in each bracket. */
 static void brackets_place(npyx_order *order, const brackets_sums *sums) {
     order->n = 0;
     for (int k = 0; k <= order->nbrackets; k++) {
@@ -400,7 +400,7 @@ npyx_status npyx_order_read_brackets(npyx_order *order, const double *places, in
 
 /* ---- ranks in brackets ---- */
 
-/* The bracket that has the key of a rank, NULL: none has. *nbefore: how many keys were caught below it. */
+/* The bracket that contains the key of a rank; NULL: none. *nbefore: how many keys were caught below it. */
 static const npyx_order_bracket *brackets_with(const npyx_order *order, int64_t rank, int64_t *nbefore) {
     *nbefore = 0;
     for (int k = 0; k < order->nbrackets; k++) {

@@ -31,13 +31,13 @@ static uint64_t order_sign(const npyx_order_keys *how) {
     return is_signed ? (uint64_t)1 << (how->nbits - 1) : 0;
 }
 
-/* ---- blocks of 64 to keys; all of a block are made, and how many are kept is counted ---- */
+/* ---- blocks of 64 to keys: all of a block are computed, and those kept are counted ---- */
 
 static int64_t order_keys_of_f64(const double *reals, int64_t n, uint64_t *keys) {
     const uint64_t sign = (uint64_t)1 << 63;
     int64_t nkept = 0;
     for (int64_t i = 0; i < n; i++) {
-        double x = reals[i] + 0.0; /* which makes -0.0 0.0 */
+        double x = reals[i] + 0.0; /* turns -0.0 into 0.0 */
         uint64_t bits;
         memcpy(&bits, &x, sizeof bits);
         keys[nkept] = bits ^ ((uint64_t)((int64_t)bits >> 63) | sign);
@@ -96,7 +96,7 @@ int64_t npyx_order_keys_read(const npyx_order_keys *how, const uint8_t *items, i
 static uint64_t order_key_integer(const npyx_order_keys *how, uint64_t key) {
     const uint64_t sign = order_sign(how);
     uint64_t integer = key ^ sign;
-    if (sign != 0 && how->nbits < 64 && (integer & sign) != 0) /* as long as it is */
+    if (sign != 0 && how->nbits < 64 && (integer & sign) != 0) /* sign extension */
         integer |= UINT64_MAX << how->nbits;
     return integer;
 }
@@ -145,7 +145,7 @@ void npyx_order_key_item(const npyx_order_keys *how, uint64_t key, uint8_t *item
 
 /* ---- sorting ---- */
 
-/* By the least significant byte first; bytes that are the same in all keys are passed over. */
+/* Sorts by the least significant byte first; bytes that are the same in all keys are skipped. */
 npyx_status npyx_order_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, int nbits, uint64_t *room,
                                  npyx_error *error) {
     uint64_t *from = keys, *to = room;
@@ -179,9 +179,9 @@ static uint64_t order_middle(uint64_t a, uint64_t b, uint64_t c) {
     return c < low ? low : c > high ? high : c;
 }
 
-/* Hoare's FIND (1961) of keys[rank] among keys[low..high], which does nearly nothing more for keys that are
- * many times the same. *budget: how many keys it may still look at. A pivot that is nearly always near an end
- * is what somebody has worked for. */
+/* Hoare's FIND (1961) of keys[rank] among keys[low..high], which does little more if many keys are equal.
+ * *budget: how many keys it may still look at. Only a contrived array has pivots that are nearly always near
+ * an end. */
 static bool order_find_rank(uint64_t *keys, int64_t low, int64_t high, int64_t rank, int64_t *budget) {
     while (low < high) {
         uint64_t pivot = order_middle(keys[low], keys[low + (high - low) / 2], keys[high]);
@@ -210,8 +210,8 @@ static bool order_find_rank(uint64_t *keys, int64_t low, int64_t high, int64_t r
     return true;
 }
 
-/* The rank in the middle first: then those below and above have half the keys each, or so. Recurses once for
- * each halving of the ranks. */
+/* Finds the rank in the middle first: those below and above then have about half the keys each. Recurses once
+ * per halving of the ranks. */
 static bool order_find_ranks(uint64_t *keys, int64_t low, int64_t high, const int64_t *ranks, int64_t nranks,
                              int64_t *budget) {
     int64_t middle = nranks / 2;

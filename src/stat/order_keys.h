@@ -1,8 +1,8 @@
 /*
  * Keys of numbers and dates: unsigned integers in the order of the items, equal for equal ones.
  *
- *     integers     the value, with the sign bit turned over
- *     floats       the bits of a float32 or a float64: all turned over below zero, the sign bit above
+ *     integers     the value, with the sign bit flipped
+ *     floats       the bits of a float32 or a float64: all flipped below zero, the sign bit above
  *
  * -0.0 has the key of 0.0. NaN and NaT have none.
  */
@@ -16,28 +16,29 @@ typedef struct npyx_order_keys {
     int nbits;               /* 8, 16, 32 or 64: keys are below 2^nbits */
 } npyx_order_keys;
 
-/* NPYX_INVALID for items that are neither real numbers nor dates; what: who says so, `quantiles`. */
+/* NPYX_INVALID for items that are neither real numbers nor dates; what names the caller's subject in the
+ * message, `quantiles`. */
 npyx_status npyx_order_keys_of(const npyx_dtype *dtype, const char *what, npyx_order_keys *keys,
                                npyx_error *error);
 
-/* Reads the keys of nelem items, side by side; keys has room for as many. Returns how many there are. */
+/* Reads the keys of nelem items, side by side; keys has room for as many. Returns the number of keys. */
 int64_t npyx_order_keys_read(const npyx_order_keys *how, const uint8_t *items, int64_t nelem, uint64_t *keys);
 
-/* The item of a key as a double, rounded where it is an integer beyond 2^53. */
+/* The item of a key as a double, rounded if it is an integer beyond 2^53. */
 double npyx_order_key_real(const npyx_order_keys *how, uint64_t key);
 
-/* No item that has a key is longer. */
+/* Items that have keys are at most this long. */
 enum { NPYX_ORDER_ITEM_NBYTES = 16 };
 
 /* The item of a key, in the dtype's own byte order. */
 void npyx_order_key_item(const npyx_order_keys *how, uint64_t key, uint8_t *item);
 
-/* Sorts n keys of nbits; room: for as many. Takes the same time whatever they are. Polls the host. */
+/* Sorts n keys of nbits; room: for as many. Takes the same time whatever the keys. Polls the host. */
 npyx_status npyx_order_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, int nbits, uint64_t *room,
                                  npyx_error *error);
 
-/* Moves n keys so that those of nranks ranks, which rise, are where they were if all were sorted. False where
- * the keys make that slow, and then they are in no order. */
+/* Moves n keys so that those of nranks ranks, in increasing order, are where sorting would put them. False,
+ * with the keys in no order, if they make that slow. */
 bool npyx_order_keys_select(uint64_t *keys, int64_t n, const int64_t *ranks, int64_t nranks);
 
 #endif

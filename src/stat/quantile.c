@@ -6,11 +6,11 @@
 #include "text/span.h"
 
 /* R. J. Hyndman and Y. Fan, Sample Quantiles in Statistical Packages (1996): a quantile of a continuous
- * method lies at n * q + alpha + q * (1 - alpha - beta) - 1 among the sorted items. */
+ * method is at n * q + alpha + q * (1 - alpha - beta) - 1 among the sorted items. */
 typedef struct quantile_method {
     const char *name;
     double alpha, beta;
-    bool is_hyndman_fan; /* alpha and beta mean something */
+    bool is_hyndman_fan; /* alpha and beta are used */
     bool is_item;
 } quantile_method;
 
@@ -62,7 +62,7 @@ npyx_status npyx_quantile_check(double q, npyx_error *error) {
 npyx_status npyx_quantiles_parse(npyx_arena *arena, const char *text, size_t nbytes, npyx_quantile **list,
                                  int64_t *n, npyx_error *error) {
     npyx_span rest = npyx_span_trim((npyx_span){text, nbytes});
-    int64_t nmost = 1; /* every one but the last has a comma behind it */
+    int64_t nmost = 1; /* a comma follows each but the last */
     for (size_t i = 0; i < rest.nbytes; i++)
         nmost += rest.text[i] == ',';
     if (nmost > NPYX_MAX_NQUANTILES)
@@ -88,15 +88,15 @@ npyx_status npyx_quantiles_parse(npyx_arena *arena, const char *text, size_t nby
     return NPYX_OK;
 }
 
-/* ---- where quantiles lie ---- */
+/* ---- where quantiles are ---- */
 
-/* numpy.lib._function_base_impl's get_virtual_index, in float64 as there. Products are rounded before sums:
- * no multiply and add in one, which gcc's -std=c11 has never. */
+/* numpy.lib._function_base_impl's get_virtual_index, in float64 as there. Products are rounded before sums,
+ * without fused multiply-add, which gcc's -std=c11 never uses. */
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-/* The item before the place, or at it where the place is one and goes_down. */
+/* The item after the place, or the last one not after it if goes_down. */
 static double quantile_boundary(double place, bool goes_down) {
     double previous = floor(place), item = goes_down ? previous : previous + 1;
     return item < 0 ? 0 : item;
@@ -121,7 +121,8 @@ static double quantile_place(npyx_quantile_method method, double n, double q) {
     }
 }
 
-/* Between which items it lies, and how far from the lower one; _get_indexes and _get_gamma there. */
+/* Finds the items around the place, and its distance from the lower one; NumPy's _get_indexes and
+ * _get_gamma. */
 static void quantile_locate(npyx_quantile_method method, int64_t n, npyx_quantile *quantile) {
     if (method == NPYX_MEDIAN) {
         quantile->high = n / 2;
@@ -143,7 +144,7 @@ static void quantile_locate(npyx_quantile_method method, int64_t n, npyx_quantil
 
 /* ---- and what they are ---- */
 
-/* numpy's _lerp. The difference of integers is one of keys, which no type overflows. */
+/* NumPy's _lerp. The difference of integers is one of keys, which overflows for no type. */
 static double quantile_between(const npyx_order_keys *how, uint64_t low, uint64_t high, double gamma) {
     double a = npyx_order_key_real(how, low), b = npyx_order_key_real(how, high);
     char kind = npyx_dtype_kind(how->dtype);
@@ -292,7 +293,7 @@ void npyx_quantiles_end(npyx_quantiles *q) {
     *q = (npyx_quantiles){0};
 }
 
-/* Makes the view's axes the kept ones and, behind them, the others. */
+/* Moves the kept axes of the view before the others. */
 static void quantiles_turn(const npyx_quantiles *q, npyx_view *view) {
     int axes[NPYX_MAX_NDIM], naxes = 0;
     for (int is_reduced = 0; is_reduced < 2; is_reduced++) {
@@ -304,7 +305,7 @@ static void quantiles_turn(const npyx_quantiles *q, npyx_view *view) {
     npyx_view_permute(view, axes);
 }
 
-/* Reads the panel that begins at the coordinate. */
+/* Reads the panel that begins at the current coordinate. */
 static npyx_status quantiles_read_panel(npyx_quantiles *q, npyx_error *error) {
     npyx_view view;
     int64_t n = npyx_view_take_coordinates(&q->view, q->is_kept, q->coordinate, q->panel_ncoordinates, &view);
@@ -318,7 +319,7 @@ static npyx_status quantiles_read_panel(npyx_quantiles *q, npyx_error *error) {
     return npyx_reader_fill_all(&q->reader, error);
 }
 
-/* Orders a leaf of the coordinate, which is in the panel. */
+/* Orders a leaf of the current coordinate, from the panel. */
 static npyx_status quantiles_order_in_panel(npyx_quantiles *q, npyx_error *error) {
     const npyx_leaf *leaf = &q->leaves[q->leaf];
     const int64_t itemsize = q->view.dtype->itemsize, n = npyx_view_nelem(&q->view) / q->ncoordinates;
@@ -335,7 +336,7 @@ static npyx_status quantiles_order_in_panel(npyx_quantiles *q, npyx_error *error
     return npyx_order_read(&q->order, q->panel, &view, &q->keys[q->leaf], q->places, q->nquantiles, error);
 }
 
-/* Orders a leaf of the coordinate, as it lies in the file. */
+/* Orders a leaf of the current coordinate, from the file. */
 static npyx_status quantiles_order_in_file(npyx_quantiles *q, npyx_error *error) {
     npyx_view view = q->view;
     if (q->ncoordinates > 1)

@@ -1,8 +1,8 @@
 /*
  * Quantiles by NumPy's thirteen methods, of the items that are neither NaN nor NaT: numpy.nanquantile.
  *
- * Where a method interpolates, it does so in float64 and by NumPy's own formula, to the last bit; differences
- * of integers are exact, where NumPy's overflow in narrow types. The other methods give an item.
+ * If a method interpolates, it does so in float64 and by NumPy's own formula, to the last bit; differences of
+ * integers are exact, where NumPy's overflow in narrow types. The other methods return an item.
  */
 #ifndef NPYX_QUANTILE_H
 #define NPYX_QUANTILE_H
@@ -28,44 +28,45 @@ typedef enum npyx_quantile_method {
     NPYX_MEDIAN = NPYX_NMETHODS /* numpy.nanmedian: the mean of the two in the middle */
 } npyx_quantile_method;
 
-/* By NumPy's name. NPYX_INVALID lists them. */
+/* Finds a method by NumPy's name. NPYX_INVALID lists the names. */
 npyx_status npyx_quantile_method_parse(const char *text, size_t nbytes, npyx_quantile_method *method,
                                        npyx_error *error);
 
-/* Whether the method gives an item, and not a number between two. */
+/* Whether the method returns an item, not a number between two. */
 bool npyx_quantile_is_item(npyx_quantile_method method);
 
-/* No more are asked for at a time. */
+/* At most this many can be requested at a time. */
 enum { NPYX_MAX_NQUANTILES = 10000 };
 
-/* One quantile: where it lies, and then what it is. */
+/* One quantile: its place, and then its value. */
 typedef struct npyx_quantile {
     double q;
     bool is_known; /* there are items */
-    double value;  /* where the method interpolates; NaN as NumPy says: between infinities */
-    uint64_t key; /* of the item, where it does not; for NPYX_MEDIAN of dates the one halfway, rounded down */
+    double value;  /* if the method interpolates; NaN between infinities, as in NumPy */
+    uint64_t key;  /* of the item, if it does not; for NPYX_MEDIAN of dates the key halfway, rounded down */
     /* private */
     int64_t low, high; /* ranks */
     double gamma;
 } npyx_quantile;
 
-/* The numbers of a text, `[0.1, 0.9]` or one alone: *list is the arena's, with q set. NPYX_INVALID for what
- * is no number from 0 to 1, and for more than NPYX_MAX_NQUANTILES. */
+/* Reads the numbers of a text, `[0.1, 0.9]` or a single one: *list belongs to the arena, with q set.
+ * NPYX_INVALID for what is not a number from 0 to 1, and for more than NPYX_MAX_NQUANTILES. */
 npyx_status npyx_quantiles_parse(npyx_arena *arena, const char *text, size_t nbytes, npyx_quantile **list,
                                  int64_t *n, npyx_error *error);
 
-/* NPYX_INVALID unless it is a number from 0 to 1. */
+/* NPYX_INVALID unless q is a number from 0 to 1. */
 npyx_status npyx_quantile_check(double q, npyx_error *error);
 
-/* Fills in quantiles whose q is set, from 0 to 1, of what is counted in order. Polls the host. */
+/* Fills in quantiles whose q is set, from 0 to 1, of the items in order. Polls the host. */
 npyx_status npyx_quantiles_find(npyx_order *order, npyx_quantile_method method, npyx_quantile *quantiles,
                                 int64_t nquantiles, npyx_error *error);
 
 /*
- * Quantiles along some axes of a view: of each coordinate of the others, and in it of each leaf of the dtype.
+ * Quantiles along some axes of a view: for each coordinate of the others, and in it for each leaf of the
+ * dtype.
  *
- * Of one coordinate they are found by passes over the file (order.h). Of many, as many as fit in a panel are
- * read together, coordinate after coordinate; where not even one fits, each has passes of its own.
+ * For one coordinate they are found by passes over the file (order.h). For many, as many as fit in a panel
+ * are read together, coordinate after coordinate; if not even one fits, each has its own passes.
  */
 typedef struct npyx_quantiles {
     npyx_host *host;
@@ -79,7 +80,7 @@ typedef struct npyx_quantiles {
     int nleaves;
     npyx_leaf *leaves;
     npyx_order_keys *keys; /* [nleaves]; without a dtype for leaves that have no quantiles */
-    /* what is at hand */
+    /* current */
     int64_t coordinate;
     int leaf;
     npyx_quantile *list; /* the caller's */
@@ -88,34 +89,35 @@ typedef struct npyx_quantiles {
     double *places; /* [nquantiles] */
     npyx_arena arena;
     npyx_order order;
-    int64_t panel_ncoordinates; /* that one has at most; 0: there are no panels */
+    int64_t panel_ncoordinates; /* at most in one panel; 0: there are no panels */
     int64_t first_coordinate, end_coordinate;
     npyx_reader reader; /* of the panel */
     npyx_source *panel; /* its rows as a source; NULL: not needed */
 } npyx_quantiles;
 
 typedef struct npyx_quantiles_options {
-    const bool *axes; /* as those of npyx_reduction_options */
+    const bool *axes; /* as in npyx_reduction_options */
     npyx_quantile_method method;
-    npyx_quantile *list; /* whose q is set; outlives the quantiles, which fill it in */
+    npyx_quantile *list; /* with q set; must outlive the quantiles, which fill it in */
     int64_t nquantiles;
-    bool takes_any; /* a dtype without quantiles is no error: those have no dtype */
+    bool takes_any; /* a dtype without quantiles is not an error: its keys have no dtype */
 } npyx_quantiles_options;
 
-/* source and the view's dtype outlive the quantiles. NPYX_INVALID for a dtype that has none, unless it is a
- * field's: items of a structured one without quantiles are passed over. To be ended on failure, too. */
+/* source and the view's dtype must outlive the quantiles. NPYX_INVALID for a dtype that has none, unless it
+ * is a field's: fields without quantiles are skipped. Call npyx_quantiles_end on failure, too. */
 npyx_status npyx_quantiles_begin(npyx_quantiles *quantiles, npyx_source *source, const npyx_view *view,
                                  const npyx_quantiles_options *options, npyx_error *error);
 
-/* To the next leaf, or the first one of the next coordinate; NPYX_DONE behind the last. Polls the host. */
+/* Moves to the next leaf, or to the first of the next coordinate; NPYX_DONE after the last. Polls the
+ * host. */
 npyx_status npyx_quantiles_next(npyx_quantiles *quantiles, npyx_error *error);
 
-/* Whether the leaf at hand has quantiles at all. */
+/* Whether the current leaf has quantiles at all. */
 static inline bool npyx_quantiles_has(const npyx_quantiles *quantiles) {
     return quantiles->keys[quantiles->leaf].dtype != NULL;
 }
 
-/* Takes quantiles of zeros, too. */
+/* Accepts zero-initialised quantiles, too. */
 void npyx_quantiles_end(npyx_quantiles *quantiles);
 
 #endif

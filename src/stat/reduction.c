@@ -9,8 +9,8 @@ enum {
 
 /* ---- groups ---- */
 
-/* How many coordinates a group has at most. Without bytes there is nothing to read, so that many passes cost
- * no more than one. */
+/* The greatest number of coordinates in a group. Without bytes there is nothing to read, so that many passes
+ * cost no more than one. */
 static int64_t most_coordinates(const npyx_reduction *r) {
     bool has_bytes = r->view.dtype->itemsize > 0 && npyx_view_nelem(&r->view) > 0;
     int64_t nstats = r->nlabels > 1 && has_bytes ? NPYX_GROUP_NSTATS_BY : NPYX_GROUP_NSTATS;
@@ -20,7 +20,7 @@ static int64_t most_coordinates(const npyx_reduction *r) {
 
 /* ---- items to statistics ---- */
 
-/* With labels a run lies in one entry of their axis. */
+/* With labels a run is within one entry of their axis. */
 static void plan_distribution(npyx_reduction *r) {
     int axis = r->group.ndim, first = r->labels == NULL ? 0 : r->label_axis + 1;
     r->run_nelem = r->repeat_nruns = r->entry_nelem = 1;
@@ -34,7 +34,7 @@ static void plan_distribution(npyx_reduction *r) {
         r->repeat_nruns *= r->group.shape[--axis];
 }
 
-/* The coordinate in the group that a run begins at. */
+/* The coordinate in the group at which a run begins. */
 static int64_t coordinate_of_run(const npyx_reduction *r, int64_t run) {
     int64_t coordinate = 0, factor = r->run_is_kept ? r->run_nelem : 1;
     for (int axis = r->outer_ndim - 1; axis >= 0; axis--) {
@@ -48,7 +48,7 @@ static int64_t coordinate_of_run(const npyx_reduction *r, int64_t run) {
     return coordinate;
 }
 
-/* Where item k of a leaf lies in its item. */
+/* The offset of item k of a leaf in its item. */
 static int64_t leaf_off(const npyx_leaf *leaf, int64_t k) {
     int64_t off = leaf->view.off;
     for (int axis = leaf->view.ndim - 1; axis >= 0; axis--) {
@@ -58,7 +58,7 @@ static int64_t leaf_off(const npyx_leaf *leaf, int64_t k) {
     return off;
 }
 
-/* Adds a leaf's items, which lie side by side, to statistics or, where these are NULL, to a checksum: equal
+/* Adds a leaf's items, which are side by side, to statistics or, if these are NULL, to a checksum: equal
  * items have equal bytes in little-endian order. */
 static void take_leaf(const npyx_dtype *dtype, uint8_t *items, int64_t nelem, npyx_stats *stats,
                       uint32_t *crc32) {
@@ -70,13 +70,13 @@ static void take_leaf(const npyx_dtype *dtype, uint8_t *items, int64_t nelem, np
     *crc32 = npyx_crc32(*crc32, items, (size_t)(nelem * dtype->itemsize));
 }
 
-/* Gathers one leaf of nelem items that lie stride_nbytes apart, for either. */
+/* Gathers one leaf of nelem items, stride_nbytes apart, for either. */
 static void gather(npyx_reduction *r, const npyx_leaf *leaf, const uint8_t *items, int64_t nelem,
                    int64_t stride_nbytes, npyx_stats *stats, uint32_t *crc32) {
     const npyx_dtype *dtype = leaf->view.dtype;
     int64_t itemsize = dtype->itemsize, ngathered = 0;
     uint8_t *out = (uint8_t *)r->gathered.bytes;
-    if (leaf->nelem == 0) /* however many items hold none of it */
+    if (leaf->nelem == 0) /* however many items have none of it */
         return;
     for (int64_t i = 0; i < nelem && itemsize > 0; i++, items += stride_nbytes) {
         for (int64_t k = 0; k < leaf->nelem; k++) {
@@ -98,7 +98,7 @@ static void add_items(npyx_reduction *r, int64_t entry, int64_t coordinate, cons
     npyx_stats *stats = npyx_reduction_stats_of(r, entry, coordinate);
     const int64_t nbefore = r->labels == NULL ? 0 : r->entry_nelem / r->group_ncoordinates * entry;
     for (int leaf = 0; leaf < r->nleaves && nbefore > 0;
-         leaf++) { /* places count what has other labels, too */
+         leaf++) { /* positions count items of other labels, too */
         if (stats[leaf].nseen < nbefore * r->leaves[leaf].nelem)
             stats[leaf].nseen = nbefore * r->leaves[leaf].nelem;
     }
@@ -110,7 +110,7 @@ static void add_items(npyx_reduction *r, int64_t entry, int64_t coordinate, cons
         gather(r, &r->leaves[leaf], items, nelem, stride_nbytes, &stats[leaf], NULL);
 }
 
-/* Adds part of a run, from item `from` to before `to`, of nruns runs that begin at the same coordinate. */
+/* Adds part of a run, from item `from` to before `to`, for nruns runs that begin at the same coordinate. */
 static void add_runs(npyx_reduction *r, int64_t run, int64_t nruns, int64_t from, int64_t to,
                      const uint8_t *items) {
     int64_t coordinate = coordinate_of_run(r, run);
@@ -156,15 +156,15 @@ static void extend_checksums(npyx_reduction *r, const uint8_t *items, int64_t ne
 
 /* ---- passes ---- */
 
-/* Statistics of nothing, as this reduction wants them. */
+/* Initialises statistics as this reduction wants them. */
 static void reduction_init_stats(const npyx_reduction *r, npyx_stats *stats, const npyx_dtype *dtype,
                                  uint8_t *extremes) {
     npyx_stats_init(stats, dtype, extremes);
     stats->skips_moments = r->skips_moments;
 }
 
-/* Whether the runs of a block, or what a block has of one, get statistics by themselves, in whichever thread,
- * which are then merged in order: so they are the same to the last bit. */
+/* Whether the runs of a block, or the parts of them in it, get statistics of their own, by any thread, which
+ * are then merged in order: so they are the same to the last bit. */
 static bool reduction_merges_runs(const npyx_reduction *r) {
     const npyx_dtype *dtype = r->view.dtype;
     bool is_long = r->ncoordinates == 1 || (!r->run_is_kept && r->run_nelem >= NPYX_MERGED_NELEM);
@@ -172,13 +172,13 @@ static bool reduction_merges_runs(const npyx_reduction *r) {
            dtype->itemsize > 0 && npyx_stats_form_of(dtype) != NPYX_STATS_ORDER;
 }
 
-/* How many of nelem items from number position on are of its run. */
+/* How many of nelem items from number position on belong to its run. */
 static int64_t reduction_run_rest(const npyx_reduction *r, int64_t position, int64_t nelem) {
     int64_t rest = r->run_nelem - position % r->run_nelem;
     return rest < nelem ? rest : nelem;
 }
 
-/* Of each run that the block has items of, one behind the other. */
+/* Makes the statistics of each run that has items in the block, one after the other. */
 static void reduction_work(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes,
                            void *result) {
     const npyx_reduction *r = ctx;
@@ -192,7 +192,7 @@ static void reduction_work(const void *ctx, int64_t first, const uint8_t *bytes,
     }
 }
 
-/* Merges what reduction_work has made of a block; made NULL: what it would make. */
+/* Merges what reduction_work made of a block; made NULL: makes it first. */
 static void reduction_merge_runs(npyx_reduction *r, int64_t position, const uint8_t *items, int64_t nelem,
                                  const npyx_stats *made) {
     const npyx_dtype *dtype = r->view.dtype;
@@ -227,7 +227,7 @@ static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
     npyx_status status;
     while ((status = npyx_blocks_next(blocks, error)) == NPYX_OK) {
         if (r->view.dtype->itemsize == 0 && (r->has_axes || r->nlabels > 1 || r->labels != NULL))
-            continue; /* reduction_check has left only leaves of no items: nothing goes to any coordinate */
+            continue; /* reduction_check has left only leaves without items: nothing goes to any coordinate */
         if (merges)
             reduction_merge_runs(r, blocks->position, blocks->items, blocks->nelem, blocks->reader.result);
         else
@@ -252,7 +252,7 @@ static npyx_status reduction_check(const npyx_reduction *r, bool has_labels, npy
     return NPYX_OK;
 }
 
-/* Room for one group's statistics, and for what is gathered. */
+/* Allocates one group's statistics, and room for what is gathered. */
 static npyx_status make_room(npyx_reduction *r, npyx_error *error) {
     int64_t most = most_coordinates(r) > r->ncoordinates ? r->ncoordinates : most_coordinates(r);
     if (r->nlabels * r->nleaves > MOST_NSTATS_BY)
@@ -263,7 +263,7 @@ static npyx_status make_room(npyx_reduction *r, npyx_error *error) {
     int64_t largest_nbytes = 1;
     r->extremes = npyx_arena_array(&r->arena, r->nleaves, sizeof r->extremes[0]);
     NPYX_TRY(npyx_check_memory(r->extremes, error));
-    bool has_items = npyx_view_nelem(&r->view) > 0; /* without any an item's size is a mere claim */
+    bool has_items = npyx_view_nelem(&r->view) > 0; /* without any, an item's size is a mere claim */
     for (int i = 0; i < r->nleaves; i++) {
         int64_t itemsize = has_items ? r->leaves[i].view.dtype->itemsize : 0;
         largest_nbytes = itemsize > largest_nbytes ? itemsize : largest_nbytes;

@@ -1,11 +1,11 @@
 /*
- * Statistics of a view along some of its axes, of each field of a structured dtype by itself.
+ * Statistics of a view along some of its axes, for each field of a structured dtype by itself.
  *
- * The axes that are kept make coordinates; the view is walked in groups of coordinates, each of which takes
- * so much memory at most, and every byte of the file that a group needs is read once. Items come to their
+ * The axes that are kept form coordinates; the view is walked in groups of coordinates, each of which takes a
+ * limited amount of memory, and every byte of the file that a group needs is read once. Items reach their
  * statistics in C order, so that argmin and argmax count along the reduced axes.
  *
- * With labels the entries of the file's first axis go to the statistics of their labels (reduction_by.c).
+ * With labels, the entries of the file's first axis go to the statistics of their labels (reduction_by.c).
  */
 #ifndef NPYX_REDUCTION_H
 #define NPYX_REDUCTION_H
@@ -20,7 +20,7 @@ typedef struct npyx_reduction {
     npyx_source *source; /* borrowed */
     npyx_view view;
     bool is_kept[NPYX_MAX_NDIM]; /* by axis */
-    int nkept;                   /* axes that are kept */
+    int nkept;                   /* the number of kept axes */
     bool has_axes;               /* some were named */
     bool wants_crc32;            /* of the one coordinate */
     bool skips_items;
@@ -29,8 +29,8 @@ typedef struct npyx_reduction {
     npyx_arena arena;
     int nleaves;
     npyx_leaf *leaves;
-    uint8_t **extremes; /* [nleaves], for their statistics; NULL where they need none */
-    /* the group at hand: coordinates from first_coordinate on, in C order of the kept axes */
+    uint8_t **extremes; /* [nleaves], for their statistics; NULL if not needed */
+    /* the current group: coordinates from first_coordinate on, in C order of the kept axes */
     int64_t ncoordinates; /* in all */
     int64_t first_coordinate, group_ncoordinates;
     int64_t nlabels;   /* 1 without labels */
@@ -38,51 +38,49 @@ typedef struct npyx_reduction {
     uint32_t *crc32;   /* [nleaves], of the one coordinate */
     /* private */
     npyx_view group;
-    /* Where the items of a block go. The axes at the end that are all kept, or all reduced, make runs: those
-     * of reduced ones go to one coordinate, those of kept ones side by side. */
+    /* Where the items of a block go. The last axes, as far as all are kept or all are reduced, form runs: the
+     * items of a run along reduced axes go to one coordinate, along kept ones to coordinates side by side. */
     bool run_is_kept;
     int64_t run_nelem;
-    int64_t repeat_nruns;      /* runs of kept axes that go to the same coordinates one after the other */
+    int64_t repeat_nruns;      /* runs along kept axes that go to the same coordinates one after the other */
     int outer_ndim;            /* axes before those of the run */
-    const npyx_labels *labels; /* borrowed; NULL: there are none, or one for all */
-    int label_axis;            /* of the view, that they are of */
-    int64_t first_label;       /* of a view of one entry: its statistics are the only ones that change */
+    const npyx_labels *labels; /* borrowed; NULL: none, or one for all */
+    int label_axis;            /* the view's axis that they are for */
+    int64_t first_label;       /* for a view of one entry: only its statistics change */
     int64_t entry_nelem;       /* items of one entry along that axis */
-    struct npyx_label_rows *label_rows; /* NULL: entries are taken one by one */
+    struct npyx_label_rows *label_rows; /* NULL: entries are added one by one */
     npyx_blocks blocks;
     npyx_buffer gathered;
     int64_t gathered_nelem;
 } npyx_reduction;
 
 typedef struct npyx_reduction_options {
-    const bool *axes; /* which to reduce, from 0 to view->ndim - 1; NULL for all, as one coordinate */
-    bool is_in_order; /* argmin and argmax are wanted: else, without axes, items come as they lie in the file
-                       */
-    bool wants_crc32; /* only without axes */
-    bool skips_items; /* coordinates and fields are all that is wanted */
+    const bool *axes;   /* which to reduce, from 0 to view->ndim - 1; NULL for all, as one coordinate */
+    bool is_in_order;   /* argmin and argmax are wanted: else, without axes, items come in file order */
+    bool wants_crc32;   /* only without axes */
+    bool skips_items;   /* only coordinates and fields are wanted */
     bool skips_moments; /* variances are not wanted */
-    /* of the entries of the file's first axis; NULL: none. They outlive the reduction. */
+    /* for the entries of the file's first axis; NULL: none. They must outlive the reduction. */
     const npyx_labels *labels;
 } npyx_reduction_options;
 
 /* Prepares to reduce a view. source and the view's dtype must outlive the reduction. NPYX_NOMEM; NPYX_INVALID
- * for texts along some axes or by labels, and for labels that are not those of an axis that is reduced;
- * NPYX_TOOBIG for more statistics of labels and fields than are kept. A reduction that failed to begin is to
- * be ended, too. */
+ * for texts along some axes or by labels, and for labels that do not belong to a reduced axis; NPYX_TOOBIG
+ * for more statistics of labels and fields than are kept. Call npyx_reduction_end on failure, too. */
 npyx_status npyx_reduction_begin(npyx_reduction *reduction, npyx_source *source, const npyx_view *view,
                                  const npyx_reduction_options *options, npyx_error *error);
 
-/* Makes the statistics of the next group; NPYX_DONE behind the last one. Polls the host. */
+/* Computes the statistics of the next group; NPYX_DONE after the last. Polls the host. */
 npyx_status npyx_reduction_next(npyx_reduction *reduction, npyx_error *error);
 
-/* Gives everything back; a reduction of zeros is taken too. */
+/* Frees everything; a zero-initialised reduction is accepted. */
 void npyx_reduction_end(npyx_reduction *reduction);
 
-/* Where a leaf's item number position of a coordinate lies: its flat C-order place in the file's whole array
- * or, when one axis is reduced, the index along it as the file counts. */
+/* The place of a leaf's item number position of a coordinate: its flat C-order place in the file's whole
+ * array or, if one axis is reduced, the index along it as the file counts. */
 int64_t npyx_reduction_place(const npyx_reduction *reduction, int leaf, int64_t position);
 
-/* ---- by labels: reduction_by.c, for reduction.c alone ---- */
+/* ---- by labels: reduction_by.c, only for reduction.c ---- */
 
 /* The statistics of all leaves of a coordinate, for an entry along the labels' axis. */
 static inline npyx_stats *npyx_reduction_stats_of(const npyx_reduction *r, int64_t entry,
@@ -93,12 +91,12 @@ static inline npyx_stats *npyx_reduction_stats_of(const npyx_reduction *r, int64
     return &r->stats[(label * r->group_ncoordinates + coordinate) * r->nleaves];
 }
 
-/* Finds which axis the labels are of, and whether they fit. */
+/* Finds the labels' axis, and checks that they fit. */
 npyx_status npyx_reduction_begin_by(npyx_reduction *reduction, const npyx_reduction_options *options,
                                     npyx_error *error);
 
-/* Adds a group's items, whole entries of one block after the other, to the statistics of their labels.
- * NPYX_DONE, and nothing done: they must be taken one by one. */
+/* Adds a group's items, in whole entries of one block after the other, to the statistics of their labels.
+ * NPYX_DONE, with nothing done: they must be added one by one. */
 npyx_status npyx_reduction_pass_by(npyx_reduction *reduction, npyx_error *error);
 
 void npyx_reduction_end_by(npyx_reduction *reduction);

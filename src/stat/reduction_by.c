@@ -1,44 +1,44 @@
 /*
- * A reduction by labels, whole entries of the labels' axis at a time. Where only the first axis is reduced
- * its entries are rows of columns, too, and all of one label.
+ * A reduction by labels, in whole entries of the labels' axis. If only the first axis is reduced without
+ * labels, its entries are rows of columns, too, all with one label.
  *
- * The entries of a piece are threaded to a list for each label. So a column, or what is reduced of an entry,
- * comes to its statistics with many others of the same label, and not one by one:
+ * The entries of a piece are linked to a list for each label. So a column, or the reduced items of an entry,
+ * reaches its statistics with many others of the same label, and not one by one:
  *
  *     label   0 1 0 0 1 2 ...         0 -> entries 0, 2, 3       1 -> 1, 4       2 -> 5
  *
- * Where all axes behind the labels' are kept, entries are rows whose columns have statistics side by side
- * (columns.h). What a block adds is made by itself, in whichever thread, and merged in order, unless it is so
- * much that merging would be the work.
+ * If all axes after the labels' are kept, entries are rows whose columns have statistics side by side
+ * (columns.h). A block's result is computed by itself, by any thread, and merged in order, unless it is so
+ * large that merging would be most of the work.
  */
 #include "columns.h"
 #include "reduction.h"
 
-/* Places of items that were gathered: these are put into the place of it. */
+/* A position at which gathered items are added: their own positions are found from it. */
 static const int64_t LABEL_UNPLACED = INT64_MAX / 2;
 
-/* What a block, or all of them, adds. */
+/* The result of a block, or of all of them. */
 typedef struct label_result {
     bool is_sound;
-    double *columns;   /* of each label; NULL: there are stats */
+    double *columns;   /* of each label; NULL: stats are used */
     npyx_stats *stats; /* [nlabels][group_ncoordinates] */
-    int32_t *heads;    /* by label: the first row of a piece that has it, -1 for none */
-    int32_t *nexts;    /* by row: the next one of the same label */
-    int32_t *touched;  /* labels of the piece at hand */
+    int32_t *heads;    /* by label: the first row in a piece that has it; -1: none */
+    int32_t *nexts;    /* by row: the next with the same label */
+    int32_t *touched;  /* the labels in the current piece */
 } label_result;
 
 struct npyx_label_rows {
     npyx_view table; /* entries along its first axis */
     npyx_reader reader;
-    bool is_kept;           /* the axes behind it */
-    int64_t width;          /* of columns; 0: there are stats */
+    bool is_kept;           /* the axes after it */
+    int64_t width;          /* of columns; 0: stats are used */
     size_t result_nbytes;   /* of a label_result with all that it points to */
-    bool is_merged;         /* results are made of each block */
+    bool is_merged;         /* each block has a result */
     label_result *total;    /* of all blocks */
-    label_result *of_block; /* that the caller makes */
+    label_result *of_block; /* computed by the caller */
 };
 
-/* ---- what a reduction by labels is of ---- */
+/* ---- what a reduction by labels is for ---- */
 
 npyx_status npyx_reduction_begin_by(npyx_reduction *r, const npyx_reduction_options *options,
                                     npyx_error *error) {
@@ -59,15 +59,15 @@ npyx_status npyx_reduction_begin_by(npyx_reduction *r, const npyx_reduction_opti
     return NPYX_OK;
 }
 
-/* ---- pieces of rows to lists ---- */
+/* ---- lists of a piece's rows ---- */
 
-/* Lists the rows of a piece by their labels; returns how many labels there are. */
+/* Lists the rows of a piece by their labels; returns the number of labels. */
 static int64_t label_list(const npyx_reduction *r, label_result *result, int64_t first_entry, int64_t nrows) {
     const int64_t step = r->view.step[r->label_axis];
     const int64_t first = r->view.first[r->label_axis] + first_entry * step;
     const int32_t *numbers = r->labels == NULL ? NULL : r->labels->numbers + first;
     int64_t ntouched = 0;
-    for (int64_t row = nrows - 1; row >= 0; row--) { /* so that lists rise */
+    for (int64_t row = nrows - 1; row >= 0; row--) { /* so that lists increase */
         int32_t label = numbers == NULL ? 0 : numbers[row * step];
         if (result->heads[label] < 0)
             result->touched[ntouched++] = label;
@@ -77,7 +77,7 @@ static int64_t label_list(const npyx_reduction *r, label_result *result, int64_t
     return ntouched;
 }
 
-/* Takes up to most rows of a list, which *row goes through. */
+/* Takes up to most rows from a list; *row is the next one. */
 static int64_t label_take(const label_result *result, int32_t *row, int32_t *taken, int64_t most) {
     int64_t ntaken = 0;
     for (; *row >= 0 && ntaken < most; *row = result->nexts[*row])
@@ -85,7 +85,7 @@ static int64_t label_take(const label_result *result, int32_t *row, int32_t *tak
     return ntaken;
 }
 
-/* ---- rows of one label to its statistics ---- */
+/* ---- adding rows of one label to its statistics ---- */
 
 static void label_add_columns(const npyx_reduction *r, label_result *result, int32_t label,
                               const uint8_t *rows) {
@@ -102,7 +102,7 @@ static void label_add_columns(const npyx_reduction *r, label_result *result, int
     }
 }
 
-/* Adds items that were gathered, neach of each of some rows, with the places that they have in the array. */
+/* Adds gathered items, neach of each row, with their positions in the array. */
 static void label_add_gathered(npyx_stats *stats, const uint8_t *items, int64_t nelem, int64_t neach,
                                int64_t first_entry, const int32_t *taken) {
     stats->nseen = LABEL_UNPLACED;
@@ -115,7 +115,7 @@ static void label_add_gathered(npyx_stats *stats, const uint8_t *items, int64_t 
     }
 }
 
-/* Adds neach items at off of every row of a label to one of its statistics. */
+/* Adds neach items at an offset in every row of a label to one of its statistics. */
 static void label_add_items(const npyx_reduction *r, const label_result *result, int32_t label,
                             int64_t coordinate, int64_t neach, int64_t first_entry, const uint8_t *rows) {
     const int64_t itemsize = r->view.dtype->itemsize, row_nbytes = r->label_rows->reader.row_nbytes;
@@ -160,7 +160,7 @@ static void label_add_rows(const npyx_reduction *r, label_result *result, int64_
 
 /* ---- results ---- */
 
-/* How much memory a result takes. */
+/* The size of a result. */
 static size_t label_result_nbytes(const npyx_reduction *r, const struct npyx_label_rows *by) {
     size_t nstats = (size_t)(r->nlabels * r->group_ncoordinates);
     size_t nbytes = by->width > 0 ? (size_t)(r->nlabels * NPYX_NCOLUMN_ARRAYS * by->width) * sizeof(double)
@@ -169,7 +169,7 @@ static size_t label_result_nbytes(const npyx_reduction *r, const struct npyx_lab
            ((size_t)r->nlabels + 2 * NPYX_LABEL_PIECE_NROWS) * sizeof(int32_t);
 }
 
-/* Makes memory a result of nothing. */
+/* Initialises an empty result in memory. */
 static label_result *label_result_init(const npyx_reduction *r, void *memory) {
     const struct npyx_label_rows *by = r->label_rows;
     label_result *result = memory;
@@ -196,7 +196,7 @@ static label_result *label_result_init(const npyx_reduction *r, void *memory) {
     return result;
 }
 
-/* A block's result, in any thread. */
+/* Computes a block's result, in any thread. */
 static void label_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *memory) {
     const npyx_reduction *r = ctx;
     const struct npyx_label_rows *by = r->label_rows;
@@ -225,7 +225,7 @@ static void label_merge(const npyx_reduction *r, label_result *total, const labe
 
 /* ---- a pass ---- */
 
-/* Whether there are no labels, and columns of all that the first axis has. */
+/* Whether there are no labels, and all other axes than the first are kept as columns. */
 static bool label_takes_columns(const npyx_reduction *r) {
     bool is_kept = r->nlabels == 1 && r->label_axis == 0 && r->group.ndim > 1 && !r->is_kept[0] &&
                    r->group_ncoordinates > 1;
@@ -234,7 +234,7 @@ static bool label_takes_columns(const npyx_reduction *r) {
     return is_kept && !r->is_in_order && npyx_columns_take(r->view.dtype);
 }
 
-/* Whether entries are such that whole ones are taken at a time. */
+/* Whether entries can be added whole. */
 static bool label_takes_rows(const npyx_reduction *r) {
     const npyx_dtype *dtype = r->view.dtype;
     bool has_kept = false, has_reduced = false;
@@ -251,7 +251,7 @@ static bool label_takes_rows(const npyx_reduction *r) {
                NPYX_LABEL_ROW_NBYTES / dtype->itemsize;
 }
 
-/* The group without the axes before the labels', which are of one entry. */
+/* The group without the axes before the labels', which have one entry. */
 static npyx_view label_table(const npyx_reduction *r) {
     npyx_view table = r->group;
     size_t naxes = (size_t)(table.ndim - r->label_axis);
@@ -299,7 +299,7 @@ static void label_add_block(npyx_reduction *r) {
     label_merge(r, by->total, reader->result == NULL ? by->of_block : reader->result);
 }
 
-/* The results as statistics. */
+/* Copies the results to statistics. */
 static void label_give(npyx_reduction *r) {
     const struct npyx_label_rows *by = r->label_rows;
     const label_result *total = by->total;

@@ -10,7 +10,7 @@ static const uint8_t sketch_magic[8] = {0x93, 'N', 'P', 'Y', 'K', 'L', 'L', 1};
 
 enum { SKETCH_HEAD_NBYTES = 40, SKETCH_LEAST_CAPACITY = 8 };
 
-/* No sketch has more items: all capacities together are less. */
+/* The greatest number of items in a sketch: all capacities together are less. */
 static int64_t sketch_most_nitems(const npyx_sketch *sketch) {
     return 3 * sketch->k + SKETCH_LEAST_CAPACITY * NPYX_SKETCH_NLEVELS;
 }
@@ -25,7 +25,7 @@ void npyx_sketch_end(npyx_sketch *sketch) {
     *sketch = (npyx_sketch){0};
 }
 
-/* Makes room for so many items more. */
+/* Makes room for this many more items. */
 static npyx_status sketch_reserve(npyx_sketch *sketch, npyx_sketch_level *level, int64_t more,
                                   npyx_error *error) {
     if (level->n + more <= level->room)
@@ -50,8 +50,8 @@ npyx_status npyx_sketch_check(const npyx_dtype *dtype, npyx_error *error) {
     return npyx_order_keys_of(dtype, "sketches", &keys, error);
 }
 
-/* The ranks of a sketch's items among n in order: of runs of 2^h, as few of them as make 2k at most, and of
- * what is left of n in runs of ever fewer. Of each the middle. */
+/* The ranks of a sketch's items among n in order: of runs of 2^h, at most 2k of them with the least h, and,
+ * for what is left of n, of ever shorter runs. The rank is the middle of each run. */
 static int64_t sketch_list_ranks(npyx_sketch *sketch, int64_t n, int64_t *ranks) {
     int64_t count = 0, at = 0;
     int h = 0;
@@ -104,7 +104,7 @@ npyx_status npyx_sketch_read(npyx_sketch *sketch, npyx_source *source, const npy
     npyx_order_keys keys;
     NPYX_TRY(npyx_order_keys_of(view->dtype, "sketches", &keys, error));
     npyx_order_init(&order, sketch->host);
-    /* so many places that no sample is taken: the runs' middles lie everywhere */
+    /* so many places that no sample is taken: the runs' middles are everywhere */
     npyx_status status = npyx_order_read(&order, source, view, &keys, NULL, INT64_MAX, error);
     if (status == NPYX_OK && order.n > 0)
         status = sketch_take_ranks(sketch, &order, error);
@@ -118,7 +118,7 @@ static npyx_status sketch_fail(npyx_error *error, size_t off, const char *what) 
     return npyx_fail(error, NPYX_CORRUPT, (int64_t)off, "no sketch, which npy_sketch makes: %s", what);
 }
 
-/* The items of a level, which are in order and between the ends. */
+/* Reads the items of a level, which must be in order and between the ends. */
 static npyx_status sketch_parse_level(npyx_sketch *sketch, npyx_sketch_level *level, int64_t n,
                                       const uint8_t *bytes, size_t off, npyx_error *error) {
     NPYX_TRY(sketch_reserve(sketch, level, n, error));
@@ -198,7 +198,7 @@ void npyx_sketch_append(const npyx_sketch *sketch, npyx_buffer *out) {
 
 /* ---- merging ---- */
 
-/* Puts items that are in order among those of a level. */
+/* Merges items that are in order into a level. */
 static npyx_status sketch_add_items(npyx_sketch *sketch, npyx_sketch_level *level, const double *items,
                                     int64_t n, npyx_error *error) {
     NPYX_TRY(sketch_reserve(sketch, level, n, error));
@@ -211,7 +211,8 @@ static npyx_status sketch_add_items(npyx_sketch *sketch, npyx_sketch_level *leve
     return NPYX_OK;
 }
 
-/* How many items level h has at most: k of the last one, and of each before it two thirds of the next. */
+/* The greatest number of items of level h: k for the last level, and for each before it two thirds of the
+ * next. */
 static int64_t sketch_capacity(const npyx_sketch *sketch, int h) {
     double capacity = (double)sketch->k;
     for (int above = h + 1; above < sketch->nlevels; above++)
@@ -219,7 +220,7 @@ static int64_t sketch_capacity(const npyx_sketch *sketch, int h) {
     return capacity > SKETCH_LEAST_CAPACITY ? (int64_t)ceil(capacity) : SKETCH_LEAST_CAPACITY;
 }
 
-/* A level that has more items than it may, where all together have; -1. */
+/* The lowest level with more items than it may have, if all together have too many; else -1. */
 static int sketch_full_level(const npyx_sketch *sketch) {
     int64_t nitems = 0, most = 0;
     int full = -1;
@@ -232,7 +233,7 @@ static int sketch_full_level(const npyx_sketch *sketch) {
     return nitems > most ? full : -1;
 }
 
-/* Half of a level's items go up. Where their number is odd the least one stays. */
+/* Moves half of a level's items up. If their number is odd the least one stays. */
 static npyx_status sketch_halve(npyx_sketch *sketch, int h, npyx_error *error) {
     static const uint8_t key[NPYX_SIPHASH_KEY_NBYTES] = {0};
     npyx_sketch_level *level = &sketch->levels[h];
@@ -240,7 +241,7 @@ static npyx_status sketch_halve(npyx_sketch *sketch, int h, npyx_error *error) {
     if (h + 1 == NPYX_SKETCH_NLEVELS)
         return npyx_refuse(error, "the sketches stand for more items than can be counted");
     int64_t coin = 0;
-    for (int64_t i = 0; i < level->n; i++) { /* of the items' bits, whatever the order of their bytes */
+    for (int64_t i = 0; i < level->n; i++) { /* from the items' bits, whatever the order of their bytes */
         uint8_t pair[2 * sizeof(uint64_t)];
         npyx_store_u64(pair, (uint64_t)coin, false);
         npyx_store_f64(pair + sizeof(uint64_t), level->items[i], false);
@@ -274,10 +275,10 @@ npyx_status npyx_sketch_merge(npyx_sketch *sketch, const npyx_sketch *other, npy
     return NPYX_OK;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 double npyx_sketch_quantile(const npyx_sketch *sketch, double q) {
-    const double place = ceil(q * (double)sketch->n); /* as NumPy's inverted_cdf */
+    const double place = ceil(q * (double)sketch->n); /* as in NumPy's inverted_cdf */
     int64_t at[NPYX_SKETCH_NLEVELS] = {0}, nbelow = 0;
     if (q <= 0 || place < 1)
         return sketch->least;

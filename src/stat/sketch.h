@@ -1,15 +1,14 @@
 /*
- * Sketches of distributions: a few items of arrays that tell about where each quantile of all items lies.
- * Sketches merge, so that many machines can make them, and are as long of a million arrays as of one.
+ * Sketches of distributions: a few items of arrays that show about where each quantile of all items is.
+ * Sketches merge, so that many machines can make them, and are as long for a million arrays as for one.
  *
  * They are KLL sketches (Z. Karnin, K. Lang, E. Liberty: Optimal Quantile Approximation in Streams, FOCS
- * 2016): each item of level h stands for 2^h. When there are more items than a sketch of k may have, a level
- * is halved: of its items in order, every other one goes up, the even or the odd ones by the toss of a coin.
- * The coin is a hash of the level's items, so that the same sketches in the same order merge to the same
- * bytes.
+ * 2016): each item of level h stands for 2^h. If there are more items than a sketch of k may have, a level is
+ * halved: every other one of its items in order goes up, the even or the odd ones by the toss of a coin. The
+ * coin is a hash of the level's items, so that the same sketches in the same order merge to the same bytes.
  *
- * Of one array nothing is tossed: its sketch has exact order statistics, the middles of runs of 2^h items.
- * Where that is all items, h being 0, its quantiles are NumPy's by the method inverted_cdf.
+ * For one array nothing is tossed: its sketch has exact order statistics, the middles of runs of 2^h items.
+ * If these are all items, h being 0, its quantiles are NumPy's by the method inverted_cdf.
  *
  * As bytes, all little-endian:
  *
@@ -43,35 +42,35 @@ typedef struct npyx_sketch {
     int64_t k;
     int64_t n; /* the sum of n << h of the levels */
     double least, greatest;
-    int nlevels; /* 1 at least */
+    int nlevels; /* at least 1 */
     npyx_sketch_level levels[NPYX_SKETCH_NLEVELS];
 } npyx_sketch;
 
-/* Of no items. Allocates nothing yet; to be ended. */
+/* Begins a sketch of no items. Allocates nothing yet; call npyx_sketch_end in the end. */
 void npyx_sketch_init(npyx_sketch *sketch, npyx_host *host, int64_t k);
 
-/* NPYX_INVALID for items that are no real numbers. */
+/* NPYX_INVALID for items that are not real numbers. */
 npyx_status npyx_sketch_check(const npyx_dtype *dtype, npyx_error *error);
 
-/* Makes a sketch of no items that of a view's, NaN left out. Takes the memory of npyx_order, of which there
- * is no more than 32 MiB, and returns it. Polls the host. */
+/* Fills an empty sketch with a view's items, without NaN. Takes the memory of npyx_order, at most 32 MiB, and
+ * frees it. Polls the host. */
 npyx_status npyx_sketch_read(npyx_sketch *sketch, npyx_source *source, const npyx_view *view,
                              npyx_error *error);
 
-/* Makes a sketch of no items the one in the bytes. NPYX_CORRUPT with the offset for bytes that are none. */
+/* Reads bytes into an empty sketch. NPYX_CORRUPT with the offset for bytes that are not a sketch. */
 npyx_status npyx_sketch_parse(npyx_sketch *sketch, const uint8_t *bytes, size_t nbytes, npyx_error *error);
 
-/* Adds what other stands for. k becomes the less of both, as the error is then the greater one. */
+/* Adds the items of other. k becomes the lesser of both, as the error then is the greater one. */
 npyx_status npyx_sketch_merge(npyx_sketch *sketch, const npyx_sketch *other, npyx_error *error);
 
 /* Appends its bytes. */
 void npyx_sketch_append(const npyx_sketch *sketch, npyx_buffer *out);
 
-/* The item of which at least a part q of all are not above it, about. q is from 0, which is exactly the
+/* About the item such that at least a share q of all items is not above it. q is from 0, which is exactly the
  * least, to 1, exactly the greatest; n is not 0. */
 double npyx_sketch_quantile(const npyx_sketch *sketch, double q);
 
-/* Takes a sketch of zeros, too. */
+/* Accepts a zero-initialised sketch, too. */
 void npyx_sketch_end(npyx_sketch *sketch);
 
 #endif

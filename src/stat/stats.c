@@ -25,7 +25,7 @@ void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extrem
 
 /* ---- reals, and integers that doubles hold ---- */
 
-/* Items of a chunk, as the kernels take them: as they lie, or as doubles, filled up with NaN. */
+/* Items of a chunk, in the kernels' form: as they are, or as doubles padded with NaN. */
 typedef struct stats_chunk {
     const npyx_dtype *dtype;
     const uint8_t *items;
@@ -33,7 +33,7 @@ typedef struct stats_chunk {
     const npyx_stats_kernels *kernels;
     const uint8_t *taken;
     int64_t ntaken;
-    const uint8_t *reals; /* doubles; NULL: nobody has asked for them */
+    const uint8_t *reals; /* doubles; NULL: not needed yet */
     double *loaded;       /* room for them */
 } stats_chunk;
 
@@ -69,7 +69,7 @@ static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, stats_
         if (!npyx_stats_is_beyond(stats, k, 0, value))
             continue;
         const uint8_t *reals = chunk_reals(chunk);
-        int64_t i = 0; /* the first place of a value that the chunk has */
+        int64_t i = 0; /* the first place of the value in the chunk */
         while (real_at(reals, i) != value)
             i++;
         npyx_stats_set_extreme(stats, k, 0, value, chunk->items + i * stats->dtype->itemsize,
@@ -106,7 +106,7 @@ static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, stats_ch
 }
 
 static void add_sums(npyx_stats *stats, const npyx_chunk_sums *sums, stats_chunk *chunk) {
-    if (stats->form == NPYX_STATS_INTEGER) { /* no more than 1024 numbers below 2^32: exact */
+    if (stats->form == NPYX_STATS_INTEGER) { /* at most 1024 numbers below 2^32: exact */
         stats->wide_sum = npyx_wide_add(stats->wide_sum, npyx_wide_of_i64((int64_t)sums->sum));
         return;
     }
@@ -114,7 +114,7 @@ static void add_sums(npyx_stats *stats, const npyx_chunk_sums *sums, stats_chunk
         npyx_sum_merge(&stats->sum, (npyx_sum){.high = sums->sum, .low = sums->lost});
         return;
     }
-    for (int64_t i = 0; i < chunk->nelem; i++) { /* what passes the range of doubles may come back */
+    for (int64_t i = 0; i < chunk->nelem; i++) { /* what exceeds the range of doubles may return to it */
         double x = real_at(chunk_reals(chunk), i);
         npyx_sum_add(&stats->sum, isfinite(x) ? x : 0);
     }
@@ -151,7 +151,7 @@ static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
 
 /* ---- all of them ---- */
 
-/* Of objects None and NaN are null. */
+/* None and NaN are null objects. */
 static void stats_count_items(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     int64_t nnulls = 0;
     for (int64_t i = 0; stats->dtype->type == NPYX_HELD_OBJECT && i < nelem; i++)
@@ -173,7 +173,7 @@ static void add_chunk(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
 }
 
 void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
-    if (stats->dtype->itemsize == 0 && nelem > 1) { /* they are all as the first, however many are claimed */
+    if (stats->dtype->itemsize == 0 && nelem > 1) { /* they all equal the first, however many are claimed */
         add_chunk(stats, items, 1);
         stats->count += nelem - 1;
         stats->nseen += nelem - 1;
@@ -242,10 +242,10 @@ double npyx_stats_imaginary_mean(const npyx_stats *stats) {
 }
 
 int64_t npyx_stats_nearest_mean(const npyx_stats *stats) {
-    /* a double alone would not hold nanoseconds */
+    /* a double would not hold nanoseconds */
     double rest = nearbyint(stats->moments.mean + stats->moments.mean_low), size = fabs(rest);
     npyx_wide whole =
-        npyx_wide_of_u64(size < 0x1p64 ? (uint64_t)size : UINT64_MAX); /* two times lie that far apart */
+        npyx_wide_of_u64(size < 0x1p64 ? (uint64_t)size : UINT64_MAX); /* at most this far apart */
     return (int64_t)(rest < 0 ? npyx_wide_subtract(stats->base, whole) : npyx_wide_add(stats->base, whole))
         .low;
 }
@@ -253,5 +253,5 @@ int64_t npyx_stats_nearest_mean(const npyx_stats *stats) {
 double npyx_stats_m2(const npyx_stats *stats) {
     if (stats->count == 0 || npyx_stats_infs(stats) > 0)
         return NAN;
-    return isnan(stats->moments.m2) ? INFINITY : stats->moments.m2; /* of finite numbers, squares too large */
+    return isnan(stats->moments.m2) ? INFINITY : stats->moments.m2; /* finite numbers with huge squares */
 }

@@ -1,12 +1,12 @@
 /*
  * Statistics of items in one pass: counts, extremes and moments.
  *
- * Null items (NaN, NaT; of complex ones any with a part that is NaN) are counted and enter nothing else, and
- * infinities enter no moment: a sum or mean with them is infinite, or NaN when they have both signs, and the
+ * Null items (NaN, NaT; complex ones with any part that is NaN) are counted and enter nothing else, and
+ * infinities enter no moment: a sum or mean with them is infinite, or NaN if they have both signs, and the
  * squares are NaN. Sums of integers are exact. Reals are taken in chunks that the first-level cache holds, in
  * two passes (the chunk's mean, then the deviations from it); the chunks' sums are added up with
  * compensation, their moments by Chan, Golub and LeVeque's rule, which npyx_stats_merge exposes. So the
- * result depends on where chunks begin only by roundings.
+ * chunks' boundaries affect the result only by rounding.
  */
 #ifndef NPYX_STATS_H
 #define NPYX_STATS_H
@@ -26,8 +26,8 @@ typedef enum npyx_stats_form {
 
 enum { NPYX_STATS_ITEM_NBYTES = 16 };
 
-/* A sum with what its roundings have lost. One that has passed the range of doubles on its way is kept as a
- * small part of itself, from which it may come back. */
+/* A sum and what its roundings lost. If it exceeds the range of doubles on its way, it is kept as a small
+ * fraction of itself, from which it may return. */
 typedef struct npyx_sum {
     double high, low;
     bool is_scaled;
@@ -36,11 +36,11 @@ typedef struct npyx_sum {
 /* The least or the greatest item. */
 enum { NPYX_LEAST, NPYX_GREATEST };
 typedef struct npyx_extreme {
-    int64_t position;  /* how many items came before it; -1: there is none */
-    uint8_t *own_item; /* the item as it lies in the file; NULL: in here */
+    int64_t position;  /* how many items came before it; -1: none */
+    uint8_t *own_item; /* the item as it is in the file; NULL: in small_item */
     uint8_t small_item[NPYX_STATS_ITEM_NBYTES];
-    double real;  /* of REAL and INTEGER */
-    uint64_t key; /* of WIDE: order-preserving */
+    double real;  /* for REAL and INTEGER */
+    uint64_t key; /* for WIDE: order-preserving */
 } npyx_extreme;
 
 static inline const uint8_t *npyx_extreme_item(const npyx_extreme *extreme) {
@@ -51,63 +51,61 @@ static inline const uint8_t *npyx_extreme_item(const npyx_extreme *extreme) {
 typedef struct npyx_moments {
     double n;
     double mean, mean_low; /* mean + mean_low */
-    double m2;             /* the squares of the deviations from the mean, added up */
+    double m2;             /* the sum of the squares of the deviations from the mean */
 } npyx_moments;
 
-/* Copied freely, but for the memory of extremes. */
+/* Copied freely, except for the memory of extremes. */
 typedef struct npyx_stats {
     const npyx_dtype *dtype; /* borrowed */
     npyx_stats_form form;
-    bool skips_moments; /* set behind npyx_stats_init by who wants no variance; dates have moments all the
-                           same */
-    int64_t nseen;      /* items, null ones too */
+    bool skips_moments; /* set after npyx_stats_init if no variance is wanted; dates have moments anyway */
+    int64_t nseen;      /* items, including null ones */
     int64_t count, nulls, zeros;
     int64_t npositive_infs, nnegative_infs;
     npyx_extreme extremes[2];
-    /* of the items that are finite */
+    /* of the finite items */
     npyx_sum sum, imaginary_sum;
     npyx_wide wide_sum; /* INTEGER and WIDE */
-    npyx_wide base;     /* WIDE: the mean is base + that of the moments */
+    npyx_wide base;     /* WIDE: the mean is base plus the moments' mean */
     npyx_moments moments;
 } npyx_stats;
 
 npyx_stats_form npyx_stats_form_of(const npyx_dtype *dtype);
 
-/* Statistics of nothing. extremes: memory for two items of an ORDER dtype, which the caller keeps; NULL for
- * all others. */
+/* Statistics of nothing. extremes: the caller's memory for two items of an ORDER dtype; NULL for all
+ * others. */
 void npyx_stats_init(npyx_stats *stats, const npyx_dtype *dtype, uint8_t *extremes);
 
-/* Adds items that lie one behind the other as in the file. */
+/* Adds items that are side by side, as in the file. */
 void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem);
 
-/* Adds what was seen behind it; both are of the same dtype, which has no order of texts. */
+/* Adds the statistics of later items; both are of the same dtype, which is not an ORDER one. */
 void npyx_stats_merge(npyx_stats *stats, const npyx_stats *next);
 
 static inline int64_t npyx_stats_infs(const npyx_stats *stats) {
     return stats->npositive_infs + stats->nnegative_infs;
 }
 
-/* The sum of reals; NaN when there is none. Of INTEGER and WIDE see wide_sum. */
+/* The sum of reals; NaN if there is none. For INTEGER and WIDE see wide_sum. */
 double npyx_stats_sum(const npyx_stats *stats);
 double npyx_stats_imaginary_sum(const npyx_stats *stats);
-/* NaN when nothing was counted. */
+/* NaN if nothing was counted. */
 double npyx_stats_mean(const npyx_stats *stats);
 double npyx_stats_imaginary_mean(const npyx_stats *stats);
-/* Of a WIDE dtype whose items are signed: the integer nearest to the mean; something must have been counted.
- */
+/* For a WIDE dtype with signed items: the integer nearest to the mean; something must have been counted. */
 int64_t npyx_stats_nearest_mean(const npyx_stats *stats);
-/* The sum of squared deviations from the mean; NaN when nothing was counted, or with infinities. */
+/* The sum of squared deviations from the mean; NaN if nothing was counted, or with infinities. */
 double npyx_stats_m2(const npyx_stats *stats);
 
-/* ---- the two passes over a chunk of floats, vectorised for the processor at hand ---- */
+/* ---- the two passes over a chunk of floats, vectorised for the current processor ---- */
 
-enum { NPYX_CHUNK_UNIT = 32 }; /* chunks are a multiple of it, filled up with NaN: a round of AVX-512 */
+enum { NPYX_CHUNK_UNIT = 32 }; /* chunks are a multiple of it, padded with NaN: a round of AVX-512 */
 
-/* NaN enters nothing but nnan, infinities least and greatest alone. */
+/* NaN enters only nnan, infinities only least and greatest. */
 typedef struct npyx_chunk_sums {
     int64_t nnan, nfinite, nzero;
     double sum, lost;       /* sum + lost: of the finite ones; may overflow */
-    double least, greatest; /* inf and -inf when all are NaN */
+    double least, greatest; /* inf and -inf if all are NaN */
 } npyx_chunk_sums;
 
 typedef struct npyx_chunk_deviations {
@@ -115,16 +113,16 @@ typedef struct npyx_chunk_deviations {
 } npyx_chunk_deviations;
 
 typedef struct npyx_stats_kernels {
-    /* items: of the host's byte order, at any alignment; nelem: a multiple of NPYX_CHUNK_UNIT; nfinite: as
-     * sums says */
+    /* items: in the host's byte order, at any alignment; nelem: a multiple of NPYX_CHUNK_UNIT; nfinite: from
+     * sums */
     void (*sums)(const uint8_t *items, int64_t nelem, npyx_chunk_sums *sums);
     void (*deviations)(const uint8_t *items, int64_t nelem, int64_t nfinite, double mean,
                        npyx_chunk_deviations *deviations);
 } npyx_stats_kernels;
 
-/* There is one of f8 and of f4, and of f2 where the processor widens it; NULL for all other types, whose
- * items are made doubles first. To the last bit they say of items what that of f8 says of them as doubles.
- * simd: npyx_simd_here(), or one before it. */
+/* Exists for f8 and f4, and for f2 if the processor widens it; NULL for all other types, whose items are
+ * converted to doubles first. The results are the same, to the last bit, as those of f8 for the items as
+ * doubles. simd: npyx_simd_here(), or a lower one. */
 const npyx_stats_kernels *npyx_stats_kernels_of(npyx_type type, npyx_simd simd);
 
 /* ---- sums and moments ---- */
@@ -133,26 +131,25 @@ const npyx_stats_kernels *npyx_stats_kernels_of(npyx_type type, npyx_simd simd);
 void npyx_sum_add(npyx_sum *sum, double x);
 void npyx_sum_merge(npyx_sum *sum, npyx_sum next);
 
-/* The sum; infinite when it is beyond the range of doubles or an infinity was added. */
+/* The sum; infinite if it is beyond the range of doubles or an infinity was added. */
 double npyx_sum_value(npyx_sum sum);
 
-/* sum / n, rounded about once; finite also where the sum is not. */
+/* sum / n, rounded about once; finite even if the sum is not. */
 double npyx_sum_quotient(npyx_sum sum, double n);
 
-/* Adds moments to those that stats has; base_difference: from the base that stats has to theirs.
- * Chan, Golub and LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances (1979).
- */
+/* Adds moments to those of stats; base_difference: their base less that of stats. Chan, Golub and LeVeque,
+ * Updating Formulae and a Pairwise Algorithm for Computing Sample Variances (1979). */
 void npyx_stats_merge_moments(npyx_stats *stats, const npyx_moments *next, double base_difference);
 
-/* Whether the least or the greatest item is to give way to one of that key, or of that real: the other is 0
- * in both. */
+/* Whether an item with that key, or that real, replaces the least or the greatest one: the other is 0 in
+ * both. */
 bool npyx_stats_is_beyond(const npyx_stats *stats, int k, uint64_t key, double real);
 
-/* Makes an item the least or the greatest one, with the number of items before it. */
+/* Makes an item the least or the greatest one; position: the number of items before it. */
 void npyx_stats_set_extreme(npyx_stats *stats, int k, uint64_t key, double real, const uint8_t *item,
                             int64_t position);
 
-/* Add at most NPYX_STATS_NELEM items of one form; nseen is the caller's. */
+/* Each adds at most NPYX_STATS_NELEM items of one form; nseen is the caller's to update. */
 void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem);
 void npyx_stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nelem);
 void npyx_stats_add_texts(npyx_stats *stats, const uint8_t *items, int64_t nelem);

@@ -1,8 +1,12 @@
+/*
+ * Compensated sums, moments and extremes, and the items that are not reals: integers of 64 bits, complex
+ * numbers and texts.
+ */
 #include "stats.h"
 
 #include "item/element.h"
 
-/* Below 1 / 2^100 of the greatest double 2^100 numbers may be added up. */
+/* Below 1 / 2^100 of the greatest double, 2^100 numbers can be added up. */
 static const double SCALE = 0x1p-100;
 
 static void scale_down(npyx_sum *sum) {
@@ -13,7 +17,7 @@ static void scale_down(npyx_sum *sum) {
     sum->is_scaled = true;
 }
 
-/* Adds what is scaled as the sum is. */
+/* Adds a number on the scale of the sum. */
 static void add_as_it_is(npyx_sum *sum, double x) {
     double total = sum->high + x;
     sum->low += fabs(sum->high) >= fabs(x) ? (sum->high - total) + x : (x - total) + sum->high;
@@ -85,12 +89,12 @@ void npyx_stats_set_extreme(npyx_stats *stats, int k, uint64_t key, double real,
 
 /* ---- integers of 64 bits ---- */
 
-/* What is added to an item, modulo 2^64, for a number whose order as an unsigned one is the items'. */
+/* The offset that, added to an item modulo 2^64, makes an unsigned key in the order of the items. */
 static uint64_t key_offset(const npyx_dtype *dtype) {
     return dtype->type == NPYX_U8 ? 0 : (uint64_t)1 << 63;
 }
 
-/* The sum of keys as the sum of the items. */
+/* Converts the sum of n keys to the sum of their items. */
 static npyx_wide wide_of_keys(npyx_wide keys, int64_t n, const npyx_dtype *dtype) {
     if (key_offset(dtype) == 0)
         return keys;
@@ -98,7 +102,7 @@ static npyx_wide wide_of_keys(npyx_wide keys, int64_t n, const npyx_dtype *dtype
     return npyx_wide_subtract(keys, offsets);
 }
 
-/* Adds the moments of n keys, of which least is the least: deviations from it are exact. */
+/* Adds the moments of n keys, the least of which is least: deviations from it are exact. */
 static void add_wide_moments(npyx_stats *stats, const uint64_t *keys, int64_t n, uint64_t least,
                              npyx_wide total) {
     npyx_wide leasts = npyx_wide_multiply(least, (uint64_t)n);
@@ -117,7 +121,7 @@ static void add_wide_moments(npyx_stats *stats, const uint64_t *keys, int64_t n,
     if (stats->count == 0)
         stats->base = base;
     npyx_stats_merge_moments(stats, &chunk, npyx_wide_to_f64(npyx_wide_subtract(base, stats->base)));
-    if (fabs(stats->moments.mean) < 0x1p62) { /* what is left of the mean is small, and so exact */
+    if (fabs(stats->moments.mean) < 0x1p62) { /* the rest of the mean is small, and so exact */
         double whole = floor(stats->moments.mean);
         stats->base = npyx_wide_add(stats->base, npyx_wide_of_i64((int64_t)whole));
         stats->moments.mean -= whole;
@@ -157,7 +161,7 @@ void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem)
     stats->nulls += nelem - n;
 }
 
-/* ---- what is no real number ---- */
+/* ---- items that are not real numbers ---- */
 
 void npyx_stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     for (int64_t i = 0; i < nelem; i++, items += stats->dtype->itemsize) {
@@ -176,7 +180,7 @@ void npyx_stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nel
     }
 }
 
-/* Bytes, or code points: trailing NULs sort first either way. */
+/* Compares bytes, or code points: trailing NULs sort first either way. */
 static int compare_texts(const npyx_dtype *dtype, const uint8_t *a, const uint8_t *b) {
     if (dtype->type == NPYX_BYTES)
         return memcmp(a, b, (size_t)dtype->itemsize);

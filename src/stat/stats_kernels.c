@@ -1,12 +1,12 @@
-#include "stats.h"
-
 /*
  * Four accumulators of each kind hide the latency of additions. Every few rounds they are added up with
- * compensation (Knuth's two-sum), so that no sum is the plain one of more than 16 numbers a lane: NumPy's
- * pairwise summation has as many, and roundings of partial sums on top. Comparisons with NaN are false, so
- * that a NaN is neither less nor greater, and neither finite nor zero. Whatever an item's type, the doubles
- * of a chunk go the same way, so that a type which is widened first has the same answers.
+ * compensation (Knuth's two-sum), so that at most 16 numbers per lane are summed plainly: NumPy's pairwise
+ * summation has as many, and roundings of partial sums on top. Comparisons with NaN are false, so that a NaN
+ * is neither less nor greater, and neither finite nor zero. Whatever an item's type, the doubles of a chunk
+ * take the same way, so that a type that is widened first has the same results.
  */
+#include "stats.h"
+
 enum { NVECTORS = 4, NROUNDS = 16 };
 
 static inline void stats_two_sum(double *high, double *low, double x) {
@@ -31,7 +31,7 @@ static inline void stats_two_sum(double *high, double *low, double x) {
 #define STATS_ITEM  float
 #include "stats_kernels_template.h"
 
-/* By types, of which F2 is the last here. */
+/* By type, up to F2. */
 static const npyx_stats_kernels *const stats_kernels_portable[NPYX_F2 + 1] = {
     [NPYX_F4] = &stats_f32_portable_kernels, [NPYX_F8] = &stats_f64_portable_kernels};
 
@@ -110,7 +110,7 @@ const npyx_stats_kernels *npyx_stats_kernels_of(npyx_type type, npyx_simd simd) 
     if (type > NPYX_F2)
         return NULL;
 #ifdef NPYX_AVX2_GREATER
-    if (simd == NPYX_SIMD_AVX512) /* which has f16c, too */
+    if (simd == NPYX_SIMD_AVX512) /* has f16c, too */
         return stats_kernels_avx512[type];
     if (simd == NPYX_SIMD_AVX2 && (type != NPYX_F2 || stats_has_f16c()))
         return stats_kernels_avx2[type];

@@ -1,7 +1,7 @@
 /*
  * The two passes over items of one type. Included for each by stats_kernels.c, with
  *
- *     STATS_TARGET            an attribute: what the functions may use of the processor
+ *     STATS_TARGET            an attribute: the processor features they may use
  *     STATS_NBYTES            of a vector of doubles; such vectors are GNU C's
  *     STATS_LESSER(x, y),
  *     STATS_GREATER(x, y)     of two of them, lane by lane, and y where x is NaN
@@ -9,7 +9,7 @@
  *     STATS_ITEM              the items' type, and where GNU C does not widen it
  *     STATS_LOAD(items)       a vector of doubles of the items there
  *
- * of which the last three end here.
+ * of which the last three are undefined again at the end.
  */
 typedef double STATS(reals) __attribute__((vector_size(STATS_NBYTES)));
 typedef int64_t STATS(masks) __attribute__((vector_size(STATS_NBYTES)));
@@ -35,7 +35,7 @@ STATS_INLINE STATS(masks) STATS(are_finite)(STATS(reals) x) {
     return (STATS(masks))((STATS(reals))((STATS(masks))x & magnitude) <= DBL_MAX);
 }
 
-/* Adds x to high + low without a rounding, but that of low. */
+/* Adds x to high + low without rounding, except in low. */
 STATS_INLINE void STATS(two_sum)(STATS(reals) * high, STATS(reals) * low, STATS(reals) x) {
     STATS(reals) sum = *high + x, part = sum - *high;
     *low += (*high - (sum - part)) + (x - part);
@@ -80,8 +80,8 @@ STATS_INLINE void STATS(deviation_step)(const uint8_t *items, double mean, bool 
     *squares += d * d;
 }
 
-/* A sum that is finite has no NaN and no infinity in it: what passes that test needs no other. From the first
- * rounds on that do not, the rest of a chunk is masked. */
+/* A finite sum contains no NaN and no infinity: items that pass that test need no other. From the first
+ * rounds on that fail it, the rest of a chunk is masked. */
 STATS_TARGET static void STATS(sums)(const uint8_t *items, int64_t nelem, npyx_chunk_sums *sums) {
     enum { NLANES = STATS_NBYTES / 8, ROUND_NELEM = NLANES * NVECTORS };
     const STATS(reals) top = (STATS(reals)){0} + INFINITY;
@@ -148,7 +148,7 @@ STATS_INLINE void STATS(deviations_of)(const uint8_t *items, int64_t nelem, doub
     deviations->sum_of_squares = isfinite(squares) ? squares + squares_lost : squares;
 }
 
-/* A loop for each of the two, of which the first has a third less to do. */
+/* One loop for each case; the first has a third less to do. */
 STATS_TARGET static void STATS(deviations)(const uint8_t *items, int64_t nelem, int64_t nfinite, double mean,
                                            npyx_chunk_deviations *deviations) {
     if (nfinite == nelem)

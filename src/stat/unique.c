@@ -1,6 +1,6 @@
 #include "unique.h"
 
-/* Of the table of a block: places, keys at most, and keys that come at a time. */
+/* Of a block's table: places, keys at most, and keys that come at a time. */
 #define UNIQUE_NPLACES     (1 << NPYX_UNIQUE_NBITS)
 #define UNIQUE_MOST_N      (UNIQUE_NPLACES / 2)
 #define UNIQUE_PIECE_NELEM (UNIQUE_NPLACES / 4)
@@ -10,17 +10,17 @@ enum { UNIQUE_MOST_NPLACES = 1 << NPYX_UNIQUE_NBITS_MOST, UNIQUE_MOST_PIECE_NELE
 
 typedef struct unique_place {
     uint64_t key;
-    uint32_t count; /* 0: it is free */
+    uint32_t count; /* 0: empty */
     uint32_t first; /* in the block */
 } unique_place;
 
-/* What a thread makes of a block. Keys that lie near each other, as small integers do, are places themselves:
- * near[0] counts the key base. All others are in a hash table. */
+/* A thread's result of a block. Keys near each other, such as small integers, are places themselves: near[0]
+ * counts the key base. All others are in a hash table. */
 typedef struct unique_block {
-    bool is_many; /* more are different than UNIQUE_MOST_N: nothing of the rest is known */
+    bool is_many; /* more than UNIQUE_MOST_N may be different: the rest was not counted */
     bool has_near;
     int32_t n;                  /* in the table */
-    int64_t nnulls, first_null; /* -1: none is */
+    int64_t nnulls, first_null; /* -1: none */
     uint64_t base;
     uint32_t near[UNIQUE_MOST_NPLACES], near_too[UNIQUE_MOST_NPLACES];
     unique_place places[UNIQUE_MOST_NPLACES];
@@ -39,8 +39,8 @@ static void unique_count_key(const npyx_unique *unique, uint64_t key, uint32_t p
     }
 }
 
-/* Counts keys that are places, if all are; the first ones of the block say where these begin. Neighbours go
- * to different tables: of equal ones the second would wait for the first. */
+/* Counts keys that are places, if all are; the block's first keys decide where these begin. Neighbours go to
+ * different tables: with equal ones the second would wait for the first. */
 static bool unique_count_near(const uint64_t *keys, int64_t n, unique_block *block) {
     uint64_t least = UINT64_MAX, greatest = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -63,7 +63,7 @@ static bool unique_count_near(const uint64_t *keys, int64_t n, unique_block *blo
     return true;
 }
 
-/* Positions are those of items where all have keys. */
+/* Positions are those of the items, if all have keys. */
 static void unique_count_keys(const npyx_unique *unique, const uint64_t *keys, int64_t n, int64_t position,
                               unique_block *block) {
     if (n == 0 || (!unique->wants_first && unique_count_near(keys, n, block)))
@@ -72,7 +72,7 @@ static void unique_count_keys(const npyx_unique *unique, const uint64_t *keys, i
         unique_count_key(unique, keys[i], (uint32_t)(position + i), block);
 }
 
-/* Items with NaN among them, whose places are wanted: one by one. */
+/* Counts items with NaN among them whose places are wanted, one by one. */
 static void unique_count_items(const npyx_unique *unique, const uint8_t *items, int64_t n, int64_t position,
                                unique_block *block) {
     const npyx_order_keys *order = &unique->order;
@@ -132,7 +132,7 @@ static npyx_status unique_add_block(npyx_unique *unique, const unique_block *blo
     return NPYX_OK;
 }
 
-/* A block of many different ones, or one that nobody has looked at: all of its keys. */
+/* Adds all keys of a block that has many different ones, or that no thread has counted. */
 static npyx_status unique_add_items(npyx_unique *unique, const uint8_t *items, int64_t nelem,
                                     int64_t position, npyx_error *error) {
     const npyx_order_keys *order = &unique->order;
@@ -187,15 +187,15 @@ typedef struct unique_pairs {
     npyx_unique *unique;
     const npyx_labels *labels; /* NULL: 0 is the label of all */
     const npyx_view *view;
-    int axis;            /* that the labels are of; -1: all have one */
-    int64_t inner_nelem; /* items of an entry of that axis */
+    int axis;            /* the labels' axis; -1: all have one label */
+    int64_t inner_nelem; /* items per entry of that axis */
 } unique_pairs;
 
 static uint64_t unique_pair(int64_t label, int32_t number) {
     return (uint64_t)label << 32 | (uint32_t)number;
 }
 
-/* The label of the item at a place, and where the items of its entry end. */
+/* The label of the item at a position, and where the items of its entry end. */
 static int32_t unique_label_at(const unique_pairs *pairs, int64_t position, int64_t *end) {
     *end = INT64_MAX;
     if (pairs->labels == NULL)
@@ -225,7 +225,7 @@ static npyx_status unique_add_pairs(const unique_pairs *pairs, const uint8_t *it
     return NPYX_OK;
 }
 
-/* Texts without bytes are all the same, however many are claimed: an entry's at once. */
+/* Texts without bytes are all equal, however many are claimed: counts a whole entry's at once. */
 static npyx_status unique_add_empty(const unique_pairs *pairs, npyx_error *error) {
     int32_t number;
     const int64_t nelem = npyx_view_nelem(pairs->view);
@@ -260,7 +260,7 @@ static int unique_compare_pairs(const void *a, const void *b, const void *ctx) {
     return x < y ? -1 : x > y;
 }
 
-/* Values have had the numbers in which they came; now they have those of their order. */
+/* Replaces the values' numbers, in order of occurrence, by their ranks. */
 static npyx_status unique_sort_pairs(npyx_unique *unique, npyx_error *error) {
     npyx_key_counts *counts = &unique->counts;
     npyx_key_count *pairs = npyx_alloc_array(unique->host, counts->n, sizeof *pairs);

@@ -2,8 +2,8 @@
  * A bounded pull reader of JSON (RFC 8259): one token per call, no tree.
  *
  * Only strings with escapes are copied. Numbers too large for a double are infinities, as in SQLite's JSON
- * (`9e999`). Offsets in errors are bytes of the text. The host is asked every so many bytes whether to stop,
- * in the middle of a string, too.
+ * (`9e999`). Offsets in errors are bytes of the text. The host is polled at regular intervals, in the middle
+ * of a string, too.
  */
 #ifndef NPYX_JSON_TEXT_H
 #define NPYX_JSON_TEXT_H

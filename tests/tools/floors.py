@@ -1,6 +1,6 @@
 """The floors of src/ and ext/, read from the includes:
 
-    python3 tests/tools/floors.py check    who includes a floor above its own, or a file of its own folder in a circle (`make lint`)
+    python3 tests/tools/floors.py check    who includes a floor above its own, and circles of includes and of calls (`make lint`)
     python3 tests/tools/floors.py graph    the folders, their rooms and who stands on whom, for graphviz (`make graph`)
 """
 
@@ -40,8 +40,34 @@ def included(folder, name):
         yield next((floor for floor in FLOORS if floor.split("/")[1] == below), below) if below else folder, base
 
 
+NAME = r"\b(?:npyx|npyext|sqlite3_npyext)_\w+"
+# The name of a function or a table that begins a line, and the brace or the equals sign after it.
+DEFINITION = re.compile(r"^(?!static|typedef|extern|#)[a-z][^;{}()=]*?(%s)(?:\[\])?\s*(?:\([^;{]*\)\s*\{|=)" % NAME, re.M)
+INLINE = re.compile(r"^static inline [^;{}()=]*?(%s)\([^;{]*\)\s*\{(.*?)^\}" % NAME, re.M | re.S)
+
+
+def calls():
+    """.c -> the .c files whose functions and tables it names, itself or through a header's inline functions."""
+    code = {}
+    for folder, name in sources():
+        if folder in FLOORS:
+            with open(os.path.join(ROOT, folder, name), encoding="utf-8") as file:
+                code[folder, name] = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+    inline = {name: set(re.findall(NAME, body)) for text in code.values() for name, body in INLINE.findall(text)}
+    owner = {name: file for file, text in code.items() if file[1].endswith(".c") for name in DEFINITION.findall(text)}
+    named = {}
+    for file, text in code.items():
+        if file[1].endswith(".c"):
+            names, new = set(), set(re.findall(NAME, text))
+            while new:
+                names |= new
+                new = set().union(*(inline[name] for name in new if name in inline)) - names
+            named[file] = sorted({owner[name] for name in names if name in owner} - {file})
+    return named
+
+
 def circles(files):
-    """The circles of headers, each as a list of files; walks from header to header."""
+    """The circles of files, each as a list; walks from file to file."""
     done, found = set(), []
 
     def walk(file, way):
@@ -72,8 +98,9 @@ def faults():
                 yield f"{path}, which is not there"
             elif folder in BESIDE or other[0] in BESIDE or FLOORS.index(other[0]) > FLOORS.index(folder):
                 yield f"{path}, which is no lower floor"
-    for circle in circles(files):
-        yield " includes ".join("/".join(file) for file in circle)
+    for word, graph in (("includes", files), ("calls", calls())):
+        for circle in circles(graph):
+            yield f" {word} ".join("/".join(file) for file in circle)
 
 
 def rooms(folder):
