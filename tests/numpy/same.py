@@ -38,7 +38,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
 
-import numpy as np  # noqa: E402
+if "--work" not in sys.argv:  # workers start often, and importing NumPy takes longer than all else that they do first
+    import numpy as np  # noqa: E402
 
 import shell  # noqa: E402
 
@@ -72,31 +73,36 @@ def kept(value):
     return value
 
 
+def digested(rows):
+    """(the first rows, how many there are, a digest of the others), long values by their digests."""
+    some = [tuple(map(kept, row)) for row in rows[:KEPT_ROWS]]
+    rest = hashlib.md5(repr([tuple(map(kept, row)) for row in rows[KEPT_ROWS:]]).encode())
+    return some, len(rows), rest.hexdigest()
+
+
 def answer(db, question):
-    """("rows", those that are kept, how many there are, a digest) or ("error", its text)."""
+    """The pickled ("rows", those that are kept, how many there are, a digest) or ("error", its text, the rows before it)."""
     setup, sql, parameters, after = question
-    found, digest, count = [], hashlib.md5(), 0
+    rows = []
     own = f"own{os.getpid()}.npy"
     setup, sql = [statement.replace(OWN, own) for statement in setup], sql.replace(OWN, own)
     try:
         for statement in setup:
             db.execute(statement)
-        for row in itertools.islice(db.execute(sql, parameters), FETCHED_ROWS):
-            row = tuple(map(kept, row))
-            count += 1
-            if count <= KEPT_ROWS:
-                found.append(row)
-            else:
-                digest.update(repr(row).encode())
+        rows.extend(itertools.islice(db.execute(sql, parameters), FETCHED_ROWS))
     except sqlite3.Error as error:
-        return ("error", str(error).replace(own, OWN), found[:20])
+        return pickle.dumps(("error", str(error).replace(own, OWN), digested(rows[:20])[0]))
     finally:
         for statement in after:
             with contextlib.suppress(sqlite3.Error):
                 db.execute(statement)
         if after and os.path.exists(own):
             os.remove(own)
-    return ("rows", found, count, digest.hexdigest())
+    if len(rows) <= KEPT_ROWS:
+        whole = pickle.dumps(("rows", rows, len(rows), ""))
+        if len(whole) <= KEPT_NBYTES:
+            return whole
+    return pickle.dumps(("rows", *digested(rows)))
 
 
 def with_blobs(parameters, files):
@@ -132,7 +138,7 @@ def work():
         for setup, sql, parameters, after in questions:
             if db is None or is_fresh:
                 db = connect()
-            found = pickle.dumps(answer(db, (setup, sql, with_blobs(parameters, files), after)))
+            found = answer(db, (setup, sql, with_blobs(parameters, files), after))
             if is_fresh:
                 db.close()
             outlet.write(struct.pack("<q", len(found)) + found)
@@ -304,7 +310,7 @@ def first_difference(a, b):
 class Case:
     """An array, its files and the questions about it, all of one number."""
 
-    def __init__(self, seed, number, shares):
+    def __init__(self, seed, number, shares, is_small):
         import same_data
         import same_questions
 
@@ -316,7 +322,8 @@ class Case:
         source = same_data.write_source(rng, array, self.size)
         self.write_labels(array, source)
         other = self.write_other(same_data, array)
-        self.is_fresh = bool(rng.random() < 0.5)
+        # Loading the extension takes as long as some twenty answers about a small array.
+        self.is_fresh = bool(rng.random() < (0.1 if is_small else 0.5))
         self.told = f"{how} {dtype!r} of shape {shape}{' in Fortran order' if not array.flags.c_contiguous else ''}, as {source.how}: {source.value}, member {source.member!r}, parts {[part.shape for part in source.arrays][:9]}"
         self.questions = []
         for i in range(QUESTIONS_PER_CASE):
@@ -415,7 +422,7 @@ class Run:
         for name in os.listdir("."):
             os.remove(name)
         self.tune(number)
-        case = Case(self.seed, number, self.shares())
+        case = Case(self.seed, number, self.shares(), self.is_small)
         questions = case.questions[: last + 1] if last is not None else case.questions
         groups = self.asked(case)
         found = self.answers(case, questions, groups)
