@@ -162,18 +162,21 @@ static npyx_status elements_read_block(elements_cursor *elements, npyx_error *er
     npyx_blocks *blocks = &elements->blocks;
     npyext_items_get_underway(items);
     NPYX_TRY(npyx_blocks_next(blocks, error));
-    items->position = items->filtered_from = items->block_end;
-    items->block_end += blocks->nelem;
-    items->step_nbytes = npyext_selection_dtype(&items->base.selection)->itemsize;
-    NPYX_TRY(npyext_items_convert(items, blocks->items, blocks->nelem, items->position, &items->item, error));
-    if (items->is_filtered)
-        NPYX_TRY(npyext_value_filter_block(&items->filter, items->item, blocks->nelem, blocks->reader.result,
-                                           error));
-    items->position += elements->block_nskipped;
-    items->item += elements->block_nskipped * items->step_nbytes;
+    const int64_t nskipped = elements->block_nskipped;
+    int64_t nelem = blocks->nelem - nskipped;
     elements->block_nskipped = 0;
-    if (items->block_end > elements->end)
+    items->position = items->filtered_from = items->block_end + nskipped;
+    items->step_nbytes = npyext_selection_dtype(&items->base.selection)->itemsize;
+    const uint8_t *block = blocks->items + nskipped * elements->view.dtype->itemsize;
+    NPYX_TRY(npyext_items_convert(items, block, 1, &nelem, items->position, &items->item, error));
+    items->block_end = items->position + nelem;
+    if (items->is_filtered)
+        NPYX_TRY(npyext_value_filter_block(&items->filter, items->item, nelem,
+                                           nskipped == 0 ? blocks->reader.result : NULL, error));
+    if (items->block_end >= elements->end) {
         items->block_end = elements->end;
+        items->fault.status = NPYX_OK; /* of an item that nobody asked for */
+    }
     return NPYX_OK;
 }
 

@@ -64,7 +64,7 @@ static npyx_status rows_read_block(rows_cursor *rows, npyx_error *error) {
         NPYX_TRY(npyx_reader_fill_all(reader, error));
     else
         NPYX_TRY(npyx_reader_fill(reader, items->position, rows->last - items->position + 1, error));
-    npyx_status status = npyext_items_convert(items, reader->rows, reader->nrows_read * reader->row_nelem,
+    npyx_status status = npyext_items_convert(items, reader->rows, reader->row_nelem, &reader->nrows_read,
                                               reader->first_row * reader->row_nelem, &converted, error);
     if (status != NPYX_OK)
         reader->nrows_read = 0; /* the block is not to be found converted */

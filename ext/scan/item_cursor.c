@@ -19,6 +19,7 @@ void npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool is_filte
     const npyext_scan *scan = &items->base.scan;
     const npyx_dtype *dtype = npyext_selection_dtype(&items->base.selection);
     items->position = items->block_end = items->plain_end = 0;
+    items->fault.status = NPYX_OK;
     items->plain_type = ndim > 0 ? NPYX_NTYPES : npyext_plain_type(dtype);
     items->base.scratch.limit_nbytes = (size_t)sqlite3_limit(scan->connection->db, SQLITE_LIMIT_LENGTH, -1);
     if (is_filtered)
@@ -32,9 +33,11 @@ void npyext_items_get_underway(npyext_item_cursor *items) {
     items->is_underway = true;
 }
 
-npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block, int64_t nelem,
-                                 int64_t first, const uint8_t **converted, npyx_error *error) {
-    const npyx_dtype *astype = items->base.selection.astype;
+npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block, int64_t row_nelem,
+                                 int64_t *nrows, int64_t first, const uint8_t **converted,
+                                 npyx_error *error) {
+    const npyx_dtype *dtype = items->base.selection.view.dtype, *astype = items->base.selection.astype;
+    int64_t nelem = *nrows * row_nelem, nfit;
     *converted = block;
     if (astype == NULL)
         return NPYX_OK;
@@ -44,8 +47,13 @@ npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block
         !npyx_buffer_reserve(&items->converted, 1))
         return npyx_buffer_check(&items->converted, error);
     *converted = (const uint8_t *)items->converted.bytes;
-    return npyx_convert_items(items->base.selection.view.dtype, block, nelem, astype,
-                              (uint8_t *)items->converted.bytes, first, error);
+    uint8_t *out = (uint8_t *)items->converted.bytes;
+    npyx_status status = npyx_convert_items(dtype, block, nelem, astype, out, first, &nfit, error);
+    if (status == NPYX_OK || nfit < row_nelem)
+        return status;
+    items->fault = *error;
+    *nrows = nfit / row_nelem;
+    return npyx_convert_items(dtype, block, *nrows * row_nelem, astype, out, first, NULL, error);
 }
 
 /* Goes to the first candidate from the item at hand on, or behind the block. */
@@ -60,6 +68,10 @@ static void items_go_to_candidate(npyext_item_cursor *items) {
 static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
     bool is_open = items->base.selection.is_open;
     if (is_open && items->is_begun) {
+        if (items->fault.status != NPYX_OK) {
+            *error = items->fault;
+            return error->status;
+        }
         npyx_status status = items->methods->next_block(items, error);
         if (status != NPYX_DONE)
             return status;

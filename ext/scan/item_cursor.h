@@ -137,6 +137,7 @@ struct npyext_item_cursor {
     npyx_reader *reader; /* that the blocks come from; it rests before its source is closed */
     npyext_value_filter filter;
     npyx_buffer converted; /* the block as astype wants it */
+    npyx_error fault;      /* of the item after the block at hand, which cannot be converted; NPYX_OK: none */
 };
 
 /* Such a cursor's open, by the function's npyext_item_methods, close, begin and step. */
@@ -160,9 +161,12 @@ void npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool is_filte
  * loop over blocks would never be stopped else. */
 void npyext_items_get_underway(npyext_item_cursor *items);
 
-/* The items as they come out: nelem of a block, number first of the array, or what astype makes of them. */
-npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block, int64_t nelem,
-                                 int64_t first, const uint8_t **converted, npyx_error *error);
+/* The items as they come out, or what astype makes of them: *nrows rows of row_nelem items of a block, the
+ * first of which is number `first` of the array. Where a row cannot be converted, those before it are the
+ * block, and the error comes after them: how many rows SQLite gets before it must not depend on the size of a
+ * block, and a LIMIT may end before. */
+npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block, int64_t row_nelem,
+                                 int64_t *nrows, int64_t first, const uint8_t **converted, npyx_error *error);
 
 /* xFilter and xNext of functions whose rows are the items. */
 int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,

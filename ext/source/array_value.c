@@ -284,7 +284,7 @@ npyx_status npyext_array_value_append_converted(npyext_array_value *value, const
     while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
         int64_t first = (w.row - w.nrows) * w.reader.row_nelem;
         status = npyx_convert_items(view->dtype, w.rows, w.nelem, dtype, (uint8_t *)out->bytes + out->nbytes,
-                                    first, error);
+                                    first, NULL, error);
         out->nbytes += (size_t)(w.nelem * dtype->itemsize);
     }
     npyx_reader_clear(&w.reader);

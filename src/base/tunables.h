@@ -22,7 +22,7 @@
     T(NPYX_WORK_NBYTES, 1 << 18, 1 << 10)            /* the largest block, well inside a second-level cache, where filters and the host find it */ \
     T(NPYX_FIRST_PANEL_NBYTES, 1 << 16, 64)          /* likewise for gathered rows */ \
     T(NPYX_MAX_PANEL_NBYTES, 1 << 23, 128)           /* the largest panel: each piece of the file is read once per panel */ \
-    T(NPYX_FORWARD_PANEL_NBYTES, 1 << 24, 1 << 15)   /* where each panel is one pass through an inflating source */ \
+    T(NPYX_FORWARD_PANEL_NBYTES, 1 << 24, 1 << 15)   /* where each panel is one pass through deflated bytes */ \
     T(NPYX_READER_WINDOW_NBYTES, 1 << 20, 128)       /* the window that strided items are gathered from */ \
     T(NPYX_GAP_NBYTES, 1 << 12, 1)                   /* a gap that is read through: another system call costs as much */ \
     T(NPYX_BATCH_NRUNS, 16, 2)                       /* runs read before they are copied together */ \

@@ -144,7 +144,9 @@ npyx_status npyx_npz_ahead_take(npyx_npz_ahead *ahead, int64_t index, npyx_sourc
         return status;
     }
     source->host->counters.bytes_inflated += record->nbytes;
-    return npyx_source_open_held(source->host, bytes, (size_t)record->nbytes, payload, error);
+    NPYX_TRY(npyx_source_open_held(source->host, bytes, (size_t)record->nbytes, payload, error));
+    (*payload)->is_inflated = true;
+    return NPYX_OK;
 }
 
 void npyx_npz_ahead_stop(npyx_npz_ahead *ahead) {

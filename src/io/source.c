@@ -191,6 +191,7 @@ npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max
         return status;
     }
     NPYX_TRY(npyx_source_open_held(original->host, copy, nbytes, &held, error));
+    held->is_inflated = original->is_inflated;
     npyx_source_close(original);
     *source = held;
     return NPYX_OK;

@@ -49,7 +49,10 @@ struct npyx_source {
     bool is_open_ended;
     int64_t file_off; /* where byte 0 is in the file below, to align buffers; 0 when there is no such place */
     bool is_forward;  /* going back costs more than going forward: inflating again */
-    bool wants_order; /* has a CRC that only a pass in order through all bytes completes */
+    /* Its bytes are, or were, deflated. Panels of such a source are large even where threads have inflated it
+     * into memory: sums are rounded panel by panel, and must not depend on the number of threads. */
+    bool is_inflated;
+    bool wants_order;   /* has a CRC that only a pass in order through all bytes completes */
     int64_t order_off;  /* a first read up to here continues a pass: a header before it was already read */
     bool is_concurrent; /* other threads may read it aside, as npyx_read_ahead does */
     /* Called on closing, for whoever keeps something for the source; NULL: nobody. */

@@ -335,7 +335,8 @@ npyx_status npyx_source_open_gzip(npyx_source *compressed, npyx_source **source,
                                .parent = compressed,
                                .nbytes = INT64_MAX,
                                .is_open_ended = true,
-                               .is_forward = true};
+                               .is_forward = true,
+                               .is_inflated = true};
     gzip->stream =
         (npyx_inflate_stream){.compressed = compressed,
                               .inflater = &gzip->inflater,

@@ -177,14 +177,17 @@ npyx_status npyx_source_open_inflate(npyx_source *compressed, int64_t nbytes, np
         npyx_source_close(compressed);
         return npyx_fail_nomem(error);
     }
-    *inflating =
-        (inflate_source){.base = {.ops = &inflate_ops, .host = host, .nbytes = nbytes, .is_forward = true},
-                         .stream = {.compressed = compressed,
-                                    .inflater = inflater,
-                                    .what = "deflated",
-                                    .nbytes = nbytes,
-                                    .off = INT64_MAX},
-                         .spare = spare};
+    *inflating = (inflate_source){.base = {.ops = &inflate_ops,
+                                           .host = host,
+                                           .nbytes = nbytes,
+                                           .is_forward = true,
+                                           .is_inflated = true},
+                                  .stream = {.compressed = compressed,
+                                             .inflater = inflater,
+                                             .what = "deflated",
+                                             .nbytes = nbytes,
+                                             .off = INT64_MAX},
+                                  .spare = spare};
     *source = &inflating->base;
     return NPYX_OK;
 }

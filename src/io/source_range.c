@@ -114,6 +114,7 @@ npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nby
                                      .nbytes = nbytes,
                                      .file_off = parent->file_off + off,
                                      .is_forward = parent->is_forward,
+                                     .is_inflated = parent->is_inflated,
                                      .wants_order = check_crc,
                                      .is_concurrent = parent->is_concurrent},
                             .off = off,

@@ -91,9 +91,10 @@ static void write_value(npyx_type type, const uint8_t *part, char *text) {
     text[nbytes] = '\0';
 }
 
-/* Reports the first part in a block that does not fit; first is the index of the block's first part. */
+/* Reports the first part in a block that does not fit; first is the index of the block's first part. *nfit is
+ * set to the number of items before it. */
 static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64_t first,
-                               const npyx_dtype *to, int64_t first_item, npyx_error *error) {
+                               const npyx_dtype *to, int64_t first_item, int64_t *nfit, npyx_error *error) {
     size_t part_nbytes = npyx_types[line->from].itemsize;
     int64_t i = 0;
     for (; i < NPYX_BLOCK_NELEM - 1; i++, parts += part_nbytes) {
@@ -104,8 +105,9 @@ static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64
     }
     char value[NPYX_NUMBER_TEXT_NBYTES + 1];
     write_value(line->from, parts, value);
+    *nfit = (first + i) / line->parts_per_item;
     return npyx_fail(error, NPYX_INVALID, -1, "item %" PRId64 " is %s, which %s cannot hold",
-                     first_item + (first + i) / line->parts_per_item, value, npyx_dtype_shown(to).name);
+                     first_item + *nfit, value, npyx_dtype_shown(to).name);
 }
 
 /* Puts the first count parts of a result in their places, in the byte order of its dtype. */
@@ -123,7 +125,7 @@ static void stage_out(npyx_block_room *out, const pipeline *line, uint8_t *targe
 }
 
 static npyx_status convert_numbers(const npyx_dtype *from, const uint8_t *items, int64_t nelem,
-                                   const npyx_dtype *to, uint8_t *out, int64_t first_item,
+                                   const npyx_dtype *to, uint8_t *out, int64_t first_item, int64_t *nfit,
                                    npyx_error *error) {
     pipeline line = choose_pipeline(from, to);
     npyx_block_room in, staged;
@@ -137,7 +139,7 @@ static npyx_status convert_numbers(const npyx_dtype *from, const uint8_t *items,
         uint8_t *target = out + (size_t)first * to_nbytes;
         bool is_staged = count < NPYX_BLOCK_NELEM || line.swaps_out || line.spreads;
         if (!run_block(&line, parts, is_staged ? staged.bytes : target))
-            return fail_misfit(&line, parts, first, to, first_item, error);
+            return fail_misfit(&line, parts, first, to, first_item, nfit, error);
         if (is_staged)
             stage_out(&staged, &line, target, count);
     }
@@ -145,12 +147,17 @@ static npyx_status convert_numbers(const npyx_dtype *from, const uint8_t *items,
 }
 
 npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int64_t nelem,
-                               const npyx_dtype *to, uint8_t *out, int64_t first_item, npyx_error *error) {
+                               const npyx_dtype *to, uint8_t *out, int64_t first_item, int64_t *nfit,
+                               npyx_error *error) {
+    int64_t unused;
+    nfit = nfit == NULL ? &unused : nfit;
+    *nfit = 0;
     npyx_status status = npyx_convert_check(from, to, error);
     if (status != NPYX_OK || nelem <= 0)
         return status;
     if (!npyx_dtype_is_same(from, to))
-        return convert_numbers(from, items, nelem, to, out, first_item, error);
+        return convert_numbers(from, items, nelem, to, out, first_item, nfit, error);
+    *nfit = nelem;
     memcpy(out, items, (size_t)(nelem * from->itemsize));
     if (from->type == NPYX_STRUCT || from->is_big_endian != to->is_big_endian) {
         npyx_element_swap(from, out, nelem); /* to little-endian and back from it, which is the same step */

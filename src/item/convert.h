@@ -17,9 +17,11 @@ npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npy
  * any nonzero value is true. NPYX_INVALID, naming the value and its index (counted from first_item, the index
  * of items[0]), for what does not fit: an integer out of the type's range, a finite float that would become
  * infinite, NaN or an infinity as an integer. Among floats, NaN stays NaN and infinities stay infinities
- * (float8_e4m3fn has none: refused). */
+ * (float8_e4m3fn has none: refused). *nfit, which may be NULL, is how many of the items fit, up to the first
+ * that does not; after a failure out is undefined all the same. */
 npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int64_t nelem,
-                               const npyx_dtype *to, uint8_t *out, int64_t first_item, npyx_error *error);
+                               const npyx_dtype *to, uint8_t *out, int64_t first_item, int64_t *nfit,
+                               npyx_error *error);
 
 /*
  * Numbers of any type in blocks of 64, in one of a few forms, as conversions, filters and statistics share

@@ -83,7 +83,7 @@ static bool store_real(const npyx_dtype *dtype, const npyx_number *number, uint8
                                  .multiple = 1,
                                  .itemsize = sizeof(int64_t)};
         uint64_t word = is_signed ? (uint64_t)number->i64 : number->u64;
-        return npyx_convert_items(&from, (const uint8_t *)&word, 1, dtype, item, 0, NULL) == NPYX_OK;
+        return npyx_convert_items(&from, (const uint8_t *)&word, 1, dtype, item, 0, NULL, NULL) == NPYX_OK;
     }
     const npyx_narrow *narrow = npyx_narrow_of(dtype->type);
     if (narrow == NULL) {

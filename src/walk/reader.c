@@ -17,7 +17,7 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
     reader->is_contiguous = npyx_view_is_contiguous(view);
     reader->most_nbytes = NPYX_WORK_NBYTES;
     reader->block_nbytes = reader->is_contiguous ? NPYX_FIRST_BLOCK_NBYTES
-                           : source->is_forward  ? NPYX_FORWARD_PANEL_NBYTES
+                           : source->is_inflated ? NPYX_FORWARD_PANEL_NBYTES
                                                  : NPYX_FIRST_PANEL_NBYTES;
 }
 

@@ -47,7 +47,7 @@ static npyx_status convert(npyx_type from, const void *items, int64_t nelem, npy
     npyx_dtype from_dtype = dtype_of(from, is_big_endian(from));
     npyx_dtype to_dtype = dtype_of(to, is_big_endian(to));
     memset(&error, 0, sizeof error);
-    return npyx_convert_items(&from_dtype, items, nelem, &to_dtype, out, 0, &error);
+    return npyx_convert_items(&from_dtype, items, nelem, &to_dtype, out, 0, NULL, &error);
 }
 
 static void assert_converts(npyx_type from, const void *items, int64_t nelem, npyx_type to,
@@ -251,11 +251,11 @@ static void there_and_back(void **state) {
             for (int64_t i = 0; i < nelem; i++) {
                 double value = ldexp((double)(int64_t)next_random(), (int)(next_random() % 2000) - 1060);
                 assert_int_equal(
-                    npyx_convert_items(&native, (uint8_t *)&value, 1, &from, in + 12 * i, 0, &error),
+                    npyx_convert_items(&native, (uint8_t *)&value, 1, &from, in + 12 * i, 0, NULL, &error),
                     NPYX_OK);
             }
         }
-        assert_int_equal(npyx_convert_items(&from, in, nelem, &to, middle, 0, &error), NPYX_OK);
+        assert_int_equal(npyx_convert_items(&from, in, nelem, &to, middle, 0, NULL, &error), NPYX_OK);
         if ((pair[1] >= NPYX_C8) != (pair[0] >= NPYX_C8)) {
             for (int64_t i = 0; i < nelem; i++) { /* the real part alone, and the other is 0 */
                 static const uint8_t zeros[16] = {0};
@@ -265,7 +265,7 @@ static void there_and_back(void **state) {
             }
             to = dtype_of((npyx_type)(pair[1] - NPYX_C8 + NPYX_F4), to.is_big_endian);
         }
-        assert_int_equal(npyx_convert_items(&to, middle, nelem, &from, back, 0, &error), NPYX_OK);
+        assert_int_equal(npyx_convert_items(&to, middle, nelem, &from, back, 0, NULL, &error), NPYX_OK);
         assert_memory_equal(back, in, (size_t)(nelem * from.itemsize));
     }
 }
@@ -287,10 +287,10 @@ static void equal_dtypes_are_copied(void **state) {
     uint8_t items[22], out[22];
     for (size_t i = 0; i < sizeof items; i++)
         items[i] = (uint8_t)i;
-    assert_int_equal(npyx_convert_items(little, items, 2, big, out, 0, &error), NPYX_OK);
+    assert_int_equal(npyx_convert_items(little, items, 2, big, out, 0, NULL, &error), NPYX_OK);
     const uint8_t expected[] = {1, 0, 2, 6, 5, 4, 3, 10, 9, 8, 7, 12, 11, 13, 17, 16, 15, 14, 21, 20, 19, 18};
     assert_memory_equal(out, expected, sizeof expected);
-    assert_int_equal(npyx_convert_items(big, expected, 2, little, out, 0, &error), NPYX_OK);
+    assert_int_equal(npyx_convert_items(big, expected, 2, little, out, 0, NULL, &error), NPYX_OK);
     assert_memory_equal(out, items, sizeof items);
     assert_int_equal(npyx_convert_check(little, other, &error), NPYX_INVALID);
     assert_int_equal(npyx_convert_check(parse(&arena, "<M8[ns]"), parse(&arena, ">M8[ns]"), &error), NPYX_OK);
@@ -301,10 +301,11 @@ static void equal_dtypes_are_copied(void **state) {
     assert_string_equal(error.message, "str96 cannot be converted to str128");
     const uint8_t text[] = {'h', 0, 0, 0, 'i', 0, 0, 0, 0, 0, 0, 0};
     const uint8_t text_big[] = {0, 0, 0, 'h', 0, 0, 0, 'i', 0, 0, 0, 0};
-    assert_int_equal(npyx_convert_items(parse(&arena, "<U3"), text, 1, parse(&arena, ">U3"), out, 0, &error),
-                     NPYX_OK);
+    assert_int_equal(
+        npyx_convert_items(parse(&arena, "<U3"), text, 1, parse(&arena, ">U3"), out, 0, NULL, &error),
+        NPYX_OK);
     assert_memory_equal(out, text_big, sizeof text);
-    assert_int_equal(npyx_convert_items(little, items, 0, big, out, 0, &error), NPYX_OK);
+    assert_int_equal(npyx_convert_items(little, items, 0, big, out, 0, NULL, &error), NPYX_OK);
     npyx_arena_clear(&arena);
     assert_int_equal(unit.nblocks, 0);
 }
