@@ -101,6 +101,21 @@ static inline npyx_wide npyx_wide_magnitude(npyx_wide value) {
     return npyx_wide_is_negative(value) ? npyx_wide_subtract((npyx_wide){0, 0}, value) : value;
 }
 
+/* The integer nearest to sum / n, ties to even, where it fits 64 bits: long division, bit by bit. */
+static inline int64_t npyx_wide_nearest_quotient(npyx_wide sum, uint64_t n) {
+    npyx_wide magnitude = npyx_wide_magnitude(sum);
+    uint64_t rest = magnitude.high, quotient = 0; /* rest is below n, or the quotient would not fit */
+    for (int bit = 63; bit >= 0; bit--) {
+        bool carries = rest >> 63 != 0;
+        rest = rest << 1 | (magnitude.low >> bit & 1);
+        bool is_in = carries || rest >= n;
+        quotient = quotient << 1 | is_in;
+        rest -= is_in ? n : 0;
+    }
+    quotient += rest > n - rest || (rest == n - rest && (quotient & 1) != 0);
+    return (int64_t)(npyx_wide_is_negative(sum) ? 0 - quotient : quotient);
+}
+
 /* The nearest double, or one next to it. */
 static inline double npyx_wide_to_f64(npyx_wide value) {
     npyx_wide magnitude = npyx_wide_magnitude(value);

@@ -33,8 +33,11 @@ typedef struct edges_range {
     npyx_precision precision;
 } edges_range;
 
-/* The ends of a range of a single value are moved half a unit away from it. */
+/* The ends of a range of a single value are moved half a unit away from it. A zero loses its sign: which of
+ * two zeros is the greatest item would depend on how the items are divided into blocks. */
 static edges_range range_of_ends(npyx_range_end lo, npyx_range_end hi, npyx_precision precision) {
+    lo.real += 0.0;
+    hi.real += 0.0;
     if (lo.real == hi.real && (!lo.is_integer || !hi.is_integer || lo.bits == hi.bits)) {
         lo = (npyx_range_end){.real = npyx_precision_round(precision, lo.real - 0.5)};
         hi = (npyx_range_end){.real = npyx_precision_round(precision, hi.real + 0.5)};

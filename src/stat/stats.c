@@ -242,12 +242,7 @@ double npyx_stats_imaginary_mean(const npyx_stats *stats) {
 }
 
 int64_t npyx_stats_nearest_mean(const npyx_stats *stats) {
-    /* a double would not hold nanoseconds */
-    double rest = nearbyint(stats->moments.mean + stats->moments.mean_low), size = fabs(rest);
-    npyx_wide whole =
-        npyx_wide_of_u64(size < 0x1p64 ? (uint64_t)size : UINT64_MAX); /* at most this far apart */
-    return (int64_t)(rest < 0 ? npyx_wide_subtract(stats->base, whole) : npyx_wide_add(stats->base, whole))
-        .low;
+    return npyx_wide_nearest_quotient(stats->wide_sum, (uint64_t)stats->count);
 }
 
 double npyx_stats_m2(const npyx_stats *stats) {

@@ -58,7 +58,7 @@ typedef struct npyx_moments {
 typedef struct npyx_stats {
     const npyx_dtype *dtype; /* borrowed */
     npyx_stats_form form;
-    bool skips_moments; /* set after npyx_stats_init if no variance is wanted; dates have moments anyway */
+    bool skips_moments; /* set after npyx_stats_init if no variance is wanted */
     int64_t nseen;      /* items, including null ones */
     int64_t count, nulls, zeros;
     int64_t npositive_infs, nnegative_infs;
@@ -92,7 +92,8 @@ double npyx_stats_imaginary_sum(const npyx_stats *stats);
 /* NaN if nothing was counted. */
 double npyx_stats_mean(const npyx_stats *stats);
 double npyx_stats_imaginary_mean(const npyx_stats *stats);
-/* For a WIDE dtype with signed items: the integer nearest to the mean; something must have been counted. */
+/* For a WIDE dtype with signed items: the integer nearest to the mean, exactly, ties to even; something must
+ * have been counted. */
 int64_t npyx_stats_nearest_mean(const npyx_stats *stats);
 /* The sum of squared deviations from the mean; NaN if nothing was counted, or with infinities. */
 double npyx_stats_m2(const npyx_stats *stats);

@@ -154,7 +154,7 @@ void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem)
         if (npyx_stats_is_beyond(stats, k, bounds[k], 0))
             npyx_stats_set_extreme(stats, k, bounds[k], 0, items + places[k] * 8, stats->nseen + places[k]);
     }
-    if (n > 0 && (!stats->skips_moments || is_date))
+    if (n > 0 && !stats->skips_moments)
         add_wide_moments(stats, keys, n, bounds[NPYX_LEAST], total);
     stats->wide_sum = npyx_wide_add(stats->wide_sum, wide_of_keys(total, n, dtype));
     stats->count += n;

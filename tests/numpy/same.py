@@ -56,8 +56,6 @@ OWN = "@own.npy"
 FETCHED_ROWS = 100000
 
 
-DATE = re.compile(r"-?\d{4,}-\d\d-\d\d")
-
 
 class Difference(Exception):
     pass
@@ -260,34 +258,23 @@ def is_near(a, b, scale):
     return a == b or not math.isfinite(scale) or math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12 * scale) or (a != a and b != b)
 
 
-def days_since_1970(text):
-    """Of a date as texts have it; years may be beyond what a datetime64 of seconds holds."""
-    date, _, time_of_day = text.partition(" ")
-    hours, minutes, seconds = (float(part) for part in (time_of_day or "0:0:0").split(":"))
-    date += "-01" * (2 - date[1:].count("-"))
-    return int(np.datetime64(date, "D").view("i8")) + (hours * 3600 + minutes * 60 + seconds) / 86400
-
-
-def is_same_value(a, b, scale, days=0):
+def is_same_value(a, b, scale):
     """Whether two values are one, where scale is None to the last bit."""
     if repr(a) == repr(b):
         return True
     if scale is None:
         return False
-    if DATE.match(str(a)) and DATE.match(str(b)):
-        # Dates that lie far apart have a mean as exact as a float64 is at their distance (statistics.md).
-        return len(a) == len(b) and math.isclose(days_since_1970(a), days_since_1970(b), rel_tol=1e-12, abs_tol=1e-12 * days)
     (x, rest), (y, other) = numbers_in(a), numbers_in(b)
     return type(a) is type(b) and rest == other and len(x) == len(y) and all(map(lambda p, q: is_near(p, q, scale), x, y))
 
 
 def is_same(a, b, loose):
-    """Whether two answers are one; loose: {column: scale} of rounded sums, and "days", the scale of dates."""
+    """Whether two answers are one; loose: {column: scale} of rounded sums."""
     if a == b and repr(a) == repr(b):
         return True
     if a[0] != "rows" or b[0] != "rows" or not loose or a[2] != b[2] or len(a[1]) != len(b[1]):
         return False
-    return all(len(p) == len(q) and all(is_same_value(v, w, loose.get(i), loose.get("days", 0)) for i, (v, w) in enumerate(zip(p, q))) for p, q in zip(a[1], b[1]))
+    return all(len(p) == len(q) and all(is_same_value(v, w, loose.get(i)) for i, (v, w) in enumerate(zip(p, q))) for p, q in zip(a[1], b[1]))
 
 
 def shown(found):

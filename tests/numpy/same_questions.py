@@ -117,7 +117,6 @@ def magnitudes(subject):
 
 def leaves(array):
     if array.dtype.names is None:
-        # Of dates all but those that texts tell, which furthest_day() takes.
         if array.dtype.kind in "fcium" or array.dtype == np.dtype("M8"):
             yield array
     else:
@@ -125,22 +124,8 @@ def leaves(array):
             yield from leaves(array[name])
 
 
-DAYS = {"Y": 366, "M": 31, "W": 7, "D": 1, "h": 1 / 24, "m": 1 / 1440, "s": 1 / 86400, "ms": 1e-3 / 86400, "us": 1e-6 / 86400, "ns": 1e-9 / 86400}
-
-
-def furthest_day(array):
-    """How many days from 1970 the dates of an array lie at most."""
-    if array.dtype.names is not None:
-        return max((furthest_day(array[name]) for name in array.dtype.names), default=0)
-    if array.dtype.kind != "M" or not array.size:
-        return 0
-    unit, count = np.datetime_data(array.dtype)
-    ticks = np.abs(array.view(array.dtype.byteorder.replace("|", "=") + "i8").astype("f8"))
-    return float(ticks.max()) * count * DAYS.get(unit, 0)
-
-
 def scales(subject, names):
-    """Which columns are rounded, and at which scale. Sums of integers are exact."""
+    """Which columns are rounded, and at which scale. Sums of integers and means of dates are exact."""
     if all(array.dtype.names is None and array.dtype.kind not in "fc" for array in subject.source.arrays):
         names = [name if name != "sum" else "" for name in names]
     rounded = {"sum", "mean", "std", "var", "m2"}
@@ -149,8 +134,7 @@ def scales(subject, names):
     total, peak = magnitudes(subject)
     with np.errstate(all="ignore"):
         scale = {"sum": total, "mean": peak, "std": float(np.sqrt(np.square(peak))), "var": float(np.square(peak)), "m2": float(np.float64(peak) * total)}
-    loose = {i: scale[name] for i, name in enumerate(names) if name in rounded}
-    return loose | {"days": max(map(furthest_day, subject.source.arrays), default=0)}
+    return {i: scale[name] for i, name in enumerate(names) if name in rounded}
 
 
 # --- questions about a whole part --------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import json
 import math
 import sqlite3
 import zipfile
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -376,3 +377,24 @@ def test_rows_before_one_that_cannot_be_converted_depended_on_blocks(db, folder)
     assert row(db, "SELECT sum(value) FROM npy_elements('pairs.npy') WHERE astype = 'u1' AND idx > ?", bad) == (int(x[bad + 1 :].sum()),)
     assert "is -1, which uint8 cannot hold" in error_of(db, "SELECT sum(value) FROM npy_elements('pairs.npy') WHERE astype = 'u1' AND idx >= ?", bad)
     assert row(db, "SELECT sum(value) FROM npy_rows('x.npy') WHERE astype = 'u1' AND row < ?", bad) == (int(x[:bad].sum()),)
+
+
+def test_the_mean_of_dates_depended_on_blocks(db, folder):
+    """It was made of rounded parts, so that a mean between two dates, and of dates far apart, went either way."""
+    rng = seeded_generator()
+    for case in range(200):
+        ticks = rng.integers(-(2 ** int(rng.integers(2, 63))), 2 ** int(rng.integers(2, 63)), int(rng.integers(1, 40)))
+        mean = round(Fraction(sum(map(int, ticks)), len(ticks)))  # to the nearest, ties to even
+        for dtype in ("<M8[ns]", ">M8[ns]"):
+            np.save("d.npy", ticks.astype("i8").view("M8[ns]").astype(dtype))
+            blob, = row(db, "SELECT npy_mean(npy_reshape(array, '[1,-1]'), 1) FROM npy_file('d.npy')")
+            assert np.load(io.BytesIO(blob)).view("i8").tolist() == [mean]
+            expected = str(np.int64(mean).view("M8[ns]")).replace("T", " ")
+            assert row(db, "SELECT mean FROM npy_stats('d.npy')") == row(db, "SELECT npy_mean(array) FROM npy_file('d.npy')") == (expected,)
+
+
+def test_the_sign_of_an_edge_that_is_zero_depended_on_blocks(db, folder):
+    np.save("z.npy", np.array([-12, -0.0, 0.0, -0.0], "f4"))
+    for order in ("", "::-1"):
+        edges = [edge for pair in db.execute("SELECT lo, hi FROM npy_histogram('z.npy', '', ?, 3)", (order,)) for edge in pair]
+        assert repr(edges) == "[-12.0, -8.0, -8.0, -4.0, -4.0, 0.0]"
