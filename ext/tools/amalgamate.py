@@ -20,6 +20,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SEARCHED = ("src", "ext")
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:\\\n|[^\n])*)\n?", re.M)
 TEMPLATE = re.compile(r'"[\w/]+_template\.h"')
+# A template that another one includes by this macro.
+NAMED_TEMPLATE = re.compile(r'^#define KERNEL_TEMPLATE +("[\w/]+_template\.h")\n', re.M)
 KEPT = re.compile(r"^(#include <.*>)\n", re.M)
 FEATURE = re.compile(r"^#ifndef (_(?:GNU|POSIX|XOPEN|DEFAULT|FILE)_\w+)\n#define \1\n#endif\n", re.M)
 
@@ -42,15 +44,21 @@ def found_header(path, name):
     return fail(f"{path} includes {name}, which is not there")
 
 
-def split_includes(path, text):
+def split_includes(path, text, named=None):
     """(system headers, own headers, the text without these lines). Those within #if stay where they are. Templates are
-    a part of the text."""
+    a part of the text; named is the one that is included as KERNEL_TEMPLATE."""
     system, own, kept, depth, at = [], [], [], 0, 0
+    names = NAMED_TEMPLATE.findall(text)
+    if len(names) > 1:
+        fail(f"{path} defines KERNEL_TEMPLATE more than once")
+    named = names[0] if names else named
     for directive in DIRECTIVE.finditer(text):
         kind, rest = directive[1], directive[2].strip()
         guard = depth == 1 and path.endswith(".h")
+        if kind == "include" and rest == "KERNEL_TEMPLATE":
+            rest = named
         if kind == "include" and TEMPLATE.fullmatch(rest):
-            kept += [text[at : directive.start()], template(found_header(path, rest.strip('"')))]
+            kept += [text[at : directive.start()], template(found_header(path, rest.strip('"')), named)]
             at = directive.end()
         elif kind == "include" and (depth == 0 or guard):
             if rest.startswith("<"):
@@ -66,9 +74,9 @@ def split_includes(path, text):
     return system, own, "".join(kept) + text[at:]
 
 
-def template(path):
+def template(path, named):
     """The text of a template, with those that it includes."""
-    system, own, text = split_includes(path, read(path))
+    system, own, text = split_includes(path, read(path), named)
     if system or own or "#ifndef" in text:
         fail(f"{path} is included more than once and includes what is not, or has a guard")
     return f"/* -------- {path} -------- */\n{text}"

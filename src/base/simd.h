@@ -12,6 +12,9 @@
 /* a_b_c, with macros among them expanded. */
 #define NPYX_JOIN(a, b, c)  NPYX_JOIN_(a, b, c)
 #define NPYX_JOIN_(a, b, c) a##_##b##_##c
+/* a_b_c_d, likewise. */
+#define NPYX_JOIN_4(a, b, c, d)  NPYX_JOIN_4_(a, b, c, d)
+#define NPYX_JOIN_4_(a, b, c, d) a##_##b##_##c##_##d
 
 /* The best that a processor has, in ascending order. AVX-512 is used only together with VBMI2: processors
  * without that run slower for a while once they have used it. */
@@ -30,8 +33,9 @@ typedef enum npyx_simd { NPYX_SIMD_PORTABLE, NPYX_SIMD_AVX2, NPYX_SIMD_AVX512 } 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 
-#define NPYX_WITH_AVX2     __attribute__((target("avx2")))
-#define NPYX_WITH_AVX2_FMA __attribute__((target("avx2,fma")))
+#define NPYX_WITH_AVX2 __attribute__((target("avx2")))
+/* F16C is used for nothing but halves, whose kernels ask for it. */
+#define NPYX_WITH_AVX2_FMA __attribute__((target("avx2,fma,f16c")))
 #define NPYX_WITH_AVX512   __attribute__((target("avx512f,avx512dq,f16c")))
 enum { NPYX_AVX2_NBYTES = 32, NPYX_AVX512_NBYTES = 64 };
 static inline npyx_simd npyx_simd_here(void) {
@@ -47,7 +51,11 @@ static inline npyx_simd npyx_simd_here(void) {
 /* Four items as doubles: gcc 12 splits __builtin_convertvector of these, through memory. */
 #define NPYX_AVX2_LOAD_F32(items) _mm256_cvtps_pd(_mm_loadu_ps((const void *)(items)))
 #define NPYX_AVX2_LOAD_I32(items) _mm256_cvtepi32_pd(_mm_loadu_si128((const void *)(items)))
+/* One of the kernels that were built for them. */
+#define NPYX_BY_SIMD(simd, portable, avx2, avx512)                                                           \
+    ((simd) == NPYX_SIMD_AVX512 ? (avx512) : (simd) == NPYX_SIMD_AVX2 ? (avx2) : (portable))
 #else
+#define NPYX_BY_SIMD(simd, portable, avx2, avx512) ((void)(simd), (portable))
 #define NPYX_WITH_AVX2
 enum { NPYX_AVX2_NBYTES = 16 };
 static inline npyx_simd npyx_simd_here(void) {

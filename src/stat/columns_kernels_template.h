@@ -1,123 +1,97 @@
-/*
- * A tile of columns. Included for each type of items by columns_kernels.c, with
- *
- *     COLUMNS_TARGET          an attribute: the processor features they may use
- *     COLUMNS_NBYTES          of a vector of doubles; such vectors are GNU C's
- *     COLUMNS_LESSER(x, y),
- *     COLUMNS_GREATER(x, y)   of two of them, lane by lane, and y where x is NaN
- *     COLUMNS(word)           the names of the functions
- *     COLUMNS_ITEM            the items' type, and where GNU C does not widen it
- *     COLUMNS_LOAD(items)     a vector of doubles of the items there
- *
- * of which the last three are undefined again at the end.
- */
-typedef double COLUMNS(reals) __attribute__((vector_size(COLUMNS_NBYTES)));
-typedef int64_t COLUMNS(masks) __attribute__((vector_size(COLUMNS_NBYTES)));
-
+/* A tile of columns: a template of kernels (base/simd_kernels_template.h). */
 /* What is gathered down the rows of one vector of columns. */
-typedef struct COLUMNS(tally) {
-    COLUMNS(reals) sum, lost, low, high;
-    COLUMNS(masks) nnan, nfinite, nzero;
-} COLUMNS(tally);
+typedef struct KERNEL(tally) {
+    KERNEL(reals) sum, lost, low, high;
+    KERNEL(masks) nnan, nfinite, nzero;
+} KERNEL(tally);
 
-typedef struct COLUMNS(squares) {
-    COLUMNS(reals) mean, sum, squares;
-} COLUMNS(squares);
+typedef struct KERNEL(squares) {
+    KERNEL(reals) mean, sum, squares;
+} KERNEL(squares);
 
-COLUMNS_INLINE COLUMNS(reals) COLUMNS(load)(const uint8_t *items) {
-#ifdef COLUMNS_LOAD
-    return COLUMNS_LOAD(items);
-#else
-    typedef COLUMNS_ITEM item_vector __attribute__((vector_size(COLUMNS_NBYTES / 8 * sizeof(COLUMNS_ITEM))));
-    item_vector x;
-    memcpy(&x, items, sizeof x);
-    return __builtin_convertvector(x, COLUMNS(reals));
-#endif
-}
-
-COLUMNS_INLINE COLUMNS(reals) COLUMNS(at)(const double *column) {
-    COLUMNS(reals) x;
+KERNEL_INLINE KERNEL(reals) KERNEL(at)(const double *column) {
+    KERNEL(reals) x;
     memcpy(&x, column, sizeof x);
     return x;
 }
 
-COLUMNS_INLINE void COLUMNS(put)(double *column, COLUMNS(reals) x) {
+KERNEL_INLINE void KERNEL(put)(double *column, KERNEL(reals) x) {
     memcpy(column, &x, sizeof x);
 }
 
-COLUMNS_INLINE COLUMNS(masks) COLUMNS(are_finite)(COLUMNS(reals) x) {
-    const COLUMNS(masks) magnitude = (COLUMNS(masks)){0} + INT64_MAX;
-    return (COLUMNS(masks))((COLUMNS(reals))((COLUMNS(masks))x & magnitude) <= DBL_MAX);
+KERNEL_INLINE KERNEL(masks) KERNEL(are_finite)(KERNEL(reals) x) {
+    const KERNEL(masks) magnitude = (KERNEL(masks)){0} + INT64_MAX;
+    return (KERNEL(masks))((KERNEL(reals))((KERNEL(masks))x & magnitude) <= DBL_MAX);
 }
 
-COLUMNS_INLINE bool COLUMNS(is_all)(COLUMNS(masks) mask) {
+KERNEL_INLINE bool KERNEL(is_all)(KERNEL(masks) mask) {
     int64_t all = -1;
-    for (size_t lane = 0; lane < COLUMNS_NBYTES / 8; lane++)
+    for (size_t lane = 0; lane < KERNEL_NBYTES / 8; lane++)
         all &= mask[lane];
     return all != 0;
 }
 
 /* Adds x to high + low without rounding, except in low. */
-COLUMNS_INLINE void COLUMNS(two_sum)(COLUMNS(reals) * high, COLUMNS(reals) * low, COLUMNS(reals) x) {
-    COLUMNS(reals) sum = *high + x, part = sum - *high;
+KERNEL_INLINE void KERNEL(two_sum)(KERNEL(reals) * high, KERNEL(reals) * low, KERNEL(reals) x) {
+    KERNEL(reals) sum = *high + x, part = sum - *high;
     *low += (*high - (sum - part)) + (x - part);
     *high = sum;
 }
 
-COLUMNS_INLINE void COLUMNS(sum_step)(const uint8_t *items, bool are_all_finite, COLUMNS(tally) * t,
-                                      COLUMNS(reals) * total) {
-    COLUMNS(reals) x = COLUMNS(load)(items);
-    t->low = COLUMNS_LESSER(x, t->low);
-    t->high = COLUMNS_GREATER(x, t->high);
-    t->nzero -= (COLUMNS(masks))(x == 0);
+KERNEL_INLINE void KERNEL(sum_step)(const uint8_t *items, bool are_all_finite, KERNEL(tally) * t,
+                                    KERNEL(reals) * total) {
+    KERNEL(reals) x = KERNEL(load)(items);
+    t->low = KERNEL_LESSER(x, t->low);
+    t->high = KERNEL_GREATER(x, t->high);
+    t->nzero -= (KERNEL(masks))(x == 0);
     if (!are_all_finite) {
-        COLUMNS(masks) is_finite = COLUMNS(are_finite)(x);
-        t->nnan -= (COLUMNS(masks))NPYX_ARE_NAN(x);
+        KERNEL(masks) is_finite = KERNEL(are_finite)(x);
+        t->nnan -= (KERNEL(masks))NPYX_ARE_NAN(x);
         t->nfinite -= is_finite;
-        x = (COLUMNS(reals))((COLUMNS(masks))x & is_finite);
+        x = (KERNEL(reals))((KERNEL(masks))x & is_finite);
     }
     *total += x;
 }
 
 /* Sums two vectors of columns; false if one of the sums is not finite. */
-COLUMNS_INLINE bool COLUMNS(sums)(const uint8_t *const *rows, int64_t nrows, size_t off, bool are_all_finite,
-                                  COLUMNS(tally) * first, COLUMNS(tally) * second) {
-    enum { SECOND = COLUMNS_NBYTES / 8 * sizeof(COLUMNS_ITEM) };
-    const COLUMNS(reals) top = (COLUMNS(reals)){0} + INFINITY;
-    COLUMNS(tally) t0 = {.low = top, .high = -top}, t1 = {.low = top, .high = -top};
+KERNEL_INLINE bool KERNEL(sums)(const uint8_t *const *rows, int64_t nrows, size_t off, bool are_all_finite,
+                                KERNEL(tally) * first, KERNEL(tally) * second) {
+    enum { SECOND = KERNEL_NBYTES / 8 * sizeof(KERNEL_ITEM) };
+    const KERNEL(reals) top = (KERNEL(reals)){0} + INFINITY;
+    KERNEL(tally) t0 = {.low = top, .high = -top}, t1 = {.low = top, .high = -top};
     if (are_all_finite)
-        t0.nfinite = t1.nfinite = (COLUMNS(masks)){0} + nrows;
+        t0.nfinite = t1.nfinite = (KERNEL(masks)){0} + nrows;
     for (int64_t row = 0; row < nrows;) {
-        COLUMNS(reals) total0 = {0}, total1 = {0};
+        KERNEL(reals) total0 = {0}, total1 = {0};
         for (int64_t end = row + NPYX_COLUMNS_NPLAIN < nrows ? row + NPYX_COLUMNS_NPLAIN : nrows; row < end;
              row++) {
-            COLUMNS(sum_step)(rows[row] + off, are_all_finite, &t0, &total0);
-            COLUMNS(sum_step)(rows[row] + off + SECOND, are_all_finite, &t1, &total1);
+            KERNEL(sum_step)(rows[row] + off, are_all_finite, &t0, &total0);
+            KERNEL(sum_step)(rows[row] + off + SECOND, are_all_finite, &t1, &total1);
         }
-        COLUMNS(two_sum)(&t0.sum, &t0.lost, total0);
-        COLUMNS(two_sum)(&t1.sum, &t1.lost, total1);
+        KERNEL(two_sum)(&t0.sum, &t0.lost, total0);
+        KERNEL(two_sum)(&t1.sum, &t1.lost, total1);
     }
     *first = t0;
     *second = t1;
-    return COLUMNS(is_all)(COLUMNS(are_finite)(t0.sum) & COLUMNS(are_finite)(t1.sum));
+    return KERNEL(is_all)(KERNEL(are_finite)(t0.sum) & KERNEL(are_finite)(t1.sum));
 }
 
-COLUMNS_INLINE void COLUMNS(square_step)(const uint8_t *items, bool are_all_finite, COLUMNS(squares) * s) {
-    COLUMNS(reals) x = COLUMNS(load)(items), d = x - s->mean;
+KERNEL_INLINE void KERNEL(square_step)(const uint8_t *items, bool are_all_finite, KERNEL(squares) * s) {
+    KERNEL(reals) x = KERNEL(load)(items), d = x - s->mean;
     if (!are_all_finite)
-        d = (COLUMNS(reals))((COLUMNS(masks))d & COLUMNS(are_finite)(x));
+        d = (KERNEL(reals))((KERNEL(masks))d & KERNEL(are_finite)(x));
     s->sum += d;
     s->squares += d * d;
 }
 
-COLUMNS_INLINE void COLUMNS(deviations)(const uint8_t *const *rows, int64_t nrows, size_t off,
-                                        bool are_all_finite, COLUMNS(squares) * first,
-                                        COLUMNS(squares) * second) {
-    enum { SECOND = COLUMNS_NBYTES / 8 * sizeof(COLUMNS_ITEM) };
-    COLUMNS(squares) s0 = *first, s1 = *second;
+KERNEL_INLINE void KERNEL(deviations)(const uint8_t *const *rows, int64_t nrows, size_t off,
+                                      bool are_all_finite, KERNEL(squares) * first,
+                                      KERNEL(squares) * second) {
+    enum { SECOND = KERNEL_NBYTES / 8 * sizeof(KERNEL_ITEM) };
+    KERNEL(squares) s0 = *first, s1 = *second;
     for (int64_t row = 0; row < nrows; row++) {
-        COLUMNS(square_step)(rows[row] + off, are_all_finite, &s0);
-        COLUMNS(square_step)(rows[row] + off + SECOND, are_all_finite, &s1);
+        KERNEL(square_step)(rows[row] + off, are_all_finite, &s0);
+        KERNEL(square_step)(rows[row] + off + SECOND, are_all_finite, &s1);
     }
     *first = s0;
     *second = s1;
@@ -125,105 +99,101 @@ COLUMNS_INLINE void COLUMNS(deviations)(const uint8_t *const *rows, int64_t nrow
 
 /* Adds moments to those of the columns: Chan, Golub and LeVeque's rule, as in npyx_stats_merge_moments. If
  * either side has no items the product of both counts is 0, whatever the square of delta. */
-COLUMNS_INLINE void COLUMNS(merge_moments)(double *columns, int64_t width, COLUMNS(reals) next_n,
-                                           COLUMNS(reals) next_mean, COLUMNS(reals) next_low,
-                                           COLUMNS(reals) next_m2) {
+KERNEL_INLINE void KERNEL(merge_moments)(double *columns, int64_t width, KERNEL(reals) next_n,
+                                         KERNEL(reals) next_mean, KERNEL(reals) next_low,
+                                         KERNEL(reals) next_m2) {
     double *counts = columns + NPYX_COLUMN_NFINITE * width, *means = columns + NPYX_COLUMN_MEAN * width;
     double *lows = columns + NPYX_COLUMN_MEAN_LOW * width, *m2s = columns + NPYX_COLUMN_M2 * width;
-    const COLUMNS(reals) zero = {0}, one = zero + 1;
-    COLUMNS(reals) n = COLUMNS(at)(counts), own_mean = COLUMNS(at)(means), low = COLUMNS(at)(lows);
-    COLUMNS(reals) total = n + next_n;
-    COLUMNS(reals) share = next_n / COLUMNS_GREATER(one, total);
-    COLUMNS(reals) delta = (next_mean - own_mean) + (next_low - low), shift = low + delta * share;
-    COLUMNS(reals) mean = own_mean + shift;
-    COLUMNS(masks) has_both = (COLUMNS(masks))(n * next_n > 0);
-    COLUMNS(reals) between = (COLUMNS(reals))((COLUMNS(masks))(delta * delta * (n * share)) & has_both);
-    COLUMNS(put)(counts, total);
-    COLUMNS(put)(means, mean);
-    COLUMNS(put)(lows, (own_mean - mean) + shift);
-    COLUMNS(put)(m2s, COLUMNS(at)(m2s) + (next_m2 + between));
+    const KERNEL(reals) zero = {0}, one = zero + 1;
+    KERNEL(reals) n = KERNEL(at)(counts), own_mean = KERNEL(at)(means), low = KERNEL(at)(lows);
+    KERNEL(reals) total = n + next_n;
+    KERNEL(reals) share = next_n / KERNEL_GREATER(one, total);
+    KERNEL(reals) delta = (next_mean - own_mean) + (next_low - low), shift = low + delta * share;
+    KERNEL(reals) mean = own_mean + shift;
+    KERNEL(masks) has_both = (KERNEL(masks))(n * next_n > 0);
+    KERNEL(reals) between = (KERNEL(reals))((KERNEL(masks))(delta * delta * (n * share)) & has_both);
+    KERNEL(put)(counts, total);
+    KERNEL(put)(means, mean);
+    KERNEL(put)(lows, (own_mean - mean) + shift);
+    KERNEL(put)(m2s, KERNEL(at)(m2s) + (next_m2 + between));
 }
 
-COLUMNS_INLINE void COLUMNS(increase)(double *column, COLUMNS(reals) x) {
-    COLUMNS(put)(column, COLUMNS(at)(column) + x);
+KERNEL_INLINE void KERNEL(increase)(double *column, KERNEL(reals) x) {
+    KERNEL(put)(column, KERNEL(at)(column) + x);
 }
 
 /* Adds sums to those of the columns; false if they exceed the range of doubles. */
-COLUMNS_INLINE bool COLUMNS(merge_sums)(double *columns, int64_t width, COLUMNS(reals) sum,
-                                        COLUMNS(reals) lost, COLUMNS(reals) least, COLUMNS(reals) greatest) {
+KERNEL_INLINE bool KERNEL(merge_sums)(double *columns, int64_t width, KERNEL(reals) sum, KERNEL(reals) lost,
+                                      KERNEL(reals) least, KERNEL(reals) greatest) {
     double *sums = columns + NPYX_COLUMN_SUM * width, *losts = columns + NPYX_COLUMN_LOST * width;
     double *leasts = columns + NPYX_COLUMN_LEAST * width;
     double *greatests = columns + NPYX_COLUMN_GREATEST * width;
-    COLUMNS(reals) high = COLUMNS(at)(sums), low = COLUMNS(at)(losts) + lost;
-    COLUMNS(two_sum)(&high, &low, sum);
-    COLUMNS(put)(sums, high);
-    COLUMNS(put)(losts, low);
-    COLUMNS(put)(leasts, COLUMNS_LESSER(least, COLUMNS(at)(leasts)));
-    COLUMNS(put)(greatests, COLUMNS_GREATER(greatest, COLUMNS(at)(greatests)));
-    return COLUMNS(is_all)(COLUMNS(are_finite)(high));
+    KERNEL(reals) high = KERNEL(at)(sums), low = KERNEL(at)(losts) + lost;
+    KERNEL(two_sum)(&high, &low, sum);
+    KERNEL(put)(sums, high);
+    KERNEL(put)(losts, low);
+    KERNEL(put)(leasts, KERNEL_LESSER(least, KERNEL(at)(leasts)));
+    KERNEL(put)(greatests, KERNEL_GREATER(greatest, KERNEL(at)(greatests)));
+    return KERNEL(is_all)(KERNEL(are_finite)(high));
 }
 
-COLUMNS_INLINE COLUMNS(squares) COLUMNS(begin_squares)(const COLUMNS(tally) * t) {
-    const COLUMNS(reals) one = (COLUMNS(reals)){0} + 1;
-    COLUMNS(reals) n = __builtin_convertvector(t->nfinite, COLUMNS(reals));
-    return (COLUMNS(squares)){.mean = t->sum / COLUMNS_GREATER(one, n)};
+KERNEL_INLINE KERNEL(squares) KERNEL(begin_squares)(const KERNEL(tally) * t) {
+    const KERNEL(reals) one = (KERNEL(reals)){0} + 1;
+    KERNEL(reals) n = __builtin_convertvector(t->nfinite, KERNEL(reals));
+    return (KERNEL(squares)){.mean = t->sum / KERNEL_GREATER(one, n)};
 }
 
 /* Adds what was gathered down one vector of columns. */
-COLUMNS_INLINE bool COLUMNS(finish)(double *columns, int64_t width, int64_t nrows, const COLUMNS(tally) * t,
-                                    const COLUMNS(squares) * s) {
-    const COLUMNS(reals) zero = {0}, one = zero + 1;
-    COLUMNS(reals) n = __builtin_convertvector(t->nfinite, COLUMNS(reals));
-    COLUMNS(reals) nnan = __builtin_convertvector(t->nnan, COLUMNS(reals));
-    COLUMNS(reals) all = __builtin_convertvector((COLUMNS(masks)){0} + nrows, COLUMNS(reals));
-    COLUMNS(reals) low = s->sum / COLUMNS_GREATER(one, n);
-    COLUMNS(reals) m2 = COLUMNS_GREATER(zero, s->squares - s->sum * low);
-    COLUMNS(increase)(columns + NPYX_COLUMN_NNAN * width, nnan);
-    COLUMNS(increase)(columns + NPYX_COLUMN_NINF * width, all - n - nnan);
-    COLUMNS(increase)(columns + NPYX_COLUMN_NZERO * width, __builtin_convertvector(t->nzero, COLUMNS(reals)));
-    COLUMNS(merge_moments)(columns, width, n, s->mean, low, m2);
-    bool is_sound = COLUMNS(is_all)(COLUMNS(are_finite)(s->sum));
-    return COLUMNS(merge_sums)(columns, width, t->sum, t->lost, t->low, t->high) && is_sound;
+KERNEL_INLINE bool KERNEL(finish)(double *columns, int64_t width, int64_t nrows, const KERNEL(tally) * t,
+                                  const KERNEL(squares) * s) {
+    const KERNEL(reals) zero = {0}, one = zero + 1;
+    KERNEL(reals) n = __builtin_convertvector(t->nfinite, KERNEL(reals));
+    KERNEL(reals) nnan = __builtin_convertvector(t->nnan, KERNEL(reals));
+    KERNEL(reals) all = __builtin_convertvector((KERNEL(masks)){0} + nrows, KERNEL(reals));
+    KERNEL(reals) low = s->sum / KERNEL_GREATER(one, n);
+    KERNEL(reals) m2 = KERNEL_GREATER(zero, s->squares - s->sum * low);
+    KERNEL(increase)(columns + NPYX_COLUMN_NNAN * width, nnan);
+    KERNEL(increase)(columns + NPYX_COLUMN_NINF * width, all - n - nnan);
+    KERNEL(increase)(columns + NPYX_COLUMN_NZERO * width, __builtin_convertvector(t->nzero, KERNEL(reals)));
+    KERNEL(merge_moments)(columns, width, n, s->mean, low, m2);
+    bool is_sound = KERNEL(is_all)(KERNEL(are_finite)(s->sum));
+    return KERNEL(merge_sums)(columns, width, t->sum, t->lost, t->low, t->high) && is_sound;
 }
 
 /* A finite sum contains no NaN and no infinity: items that pass that test need no other. */
-COLUMNS_TARGET static bool COLUMNS(add)(double *columns, int64_t width, const uint8_t *const *rows,
-                                        int64_t nrows, size_t off, bool skips_moments) {
-    COLUMNS(tally) t0, t1;
-    bool are_all_finite = COLUMNS(sums)(rows, nrows, off, true, &t0, &t1);
-    if (!are_all_finite && !COLUMNS(sums)(rows, nrows, off, false, &t0, &t1))
+KERNEL_TARGET static bool KERNEL(add)(double *columns, int64_t width, const uint8_t *const *rows,
+                                      int64_t nrows, size_t off, bool skips_moments) {
+    KERNEL(tally) t0, t1;
+    bool are_all_finite = KERNEL(sums)(rows, nrows, off, true, &t0, &t1);
+    if (!are_all_finite && !KERNEL(sums)(rows, nrows, off, false, &t0, &t1))
         return false;
-    COLUMNS(squares) s0 = COLUMNS(begin_squares)(&t0), s1 = COLUMNS(begin_squares)(&t1);
+    KERNEL(squares) s0 = KERNEL(begin_squares)(&t0), s1 = KERNEL(begin_squares)(&t1);
     if (are_all_finite && !skips_moments)
-        COLUMNS(deviations)(rows, nrows, off, true, &s0, &s1);
+        KERNEL(deviations)(rows, nrows, off, true, &s0, &s1);
     else if (!skips_moments)
-        COLUMNS(deviations)(rows, nrows, off, false, &s0, &s1);
-    bool is_sound = COLUMNS(finish)(columns, width, nrows, &t0, &s0);
-    return COLUMNS(finish)(columns + COLUMNS_NBYTES / 8, width, nrows, &t1, &s1) && is_sound;
+        KERNEL(deviations)(rows, nrows, off, false, &s0, &s1);
+    bool is_sound = KERNEL(finish)(columns, width, nrows, &t0, &s0);
+    return KERNEL(finish)(columns + KERNEL_NBYTES / 8, width, nrows, &t1, &s1) && is_sound;
 }
 
-COLUMNS_TARGET static bool COLUMNS(merge)(double *columns, const double *next, int64_t width) {
+KERNEL_TARGET static bool KERNEL(merge)(double *columns, const double *next, int64_t width) {
     bool is_sound = true;
     for (const double *end = next + width; next < end;
-         columns += COLUMNS_NBYTES / 8, next += COLUMNS_NBYTES / 8) {
+         columns += KERNEL_NBYTES / 8, next += KERNEL_NBYTES / 8) {
         for (int i = 0; i < 3; i++) {
             static const int counts[3] = {NPYX_COLUMN_NNAN, NPYX_COLUMN_NINF, NPYX_COLUMN_NZERO};
-            COLUMNS(increase)(columns + counts[i] * width, COLUMNS(at)(next + counts[i] * width));
+            KERNEL(increase)(columns + counts[i] * width, KERNEL(at)(next + counts[i] * width));
         }
-        COLUMNS(merge_moments)
-        (columns, width, COLUMNS(at)(next + NPYX_COLUMN_NFINITE * width),
-         COLUMNS(at)(next + NPYX_COLUMN_MEAN * width), COLUMNS(at)(next + NPYX_COLUMN_MEAN_LOW * width),
-         COLUMNS(at)(next + NPYX_COLUMN_M2 * width));
-        is_sound &= COLUMNS(merge_sums)(columns, width, COLUMNS(at)(next + NPYX_COLUMN_SUM * width),
-                                        COLUMNS(at)(next + NPYX_COLUMN_LOST * width),
-                                        COLUMNS(at)(next + NPYX_COLUMN_LEAST * width),
-                                        COLUMNS(at)(next + NPYX_COLUMN_GREATEST * width));
+        KERNEL(merge_moments)
+        (columns, width, KERNEL(at)(next + NPYX_COLUMN_NFINITE * width),
+         KERNEL(at)(next + NPYX_COLUMN_MEAN * width), KERNEL(at)(next + NPYX_COLUMN_MEAN_LOW * width),
+         KERNEL(at)(next + NPYX_COLUMN_M2 * width));
+        is_sound &= KERNEL(merge_sums)(columns, width, KERNEL(at)(next + NPYX_COLUMN_SUM * width),
+                                       KERNEL(at)(next + NPYX_COLUMN_LOST * width),
+                                       KERNEL(at)(next + NPYX_COLUMN_LEAST * width),
+                                       KERNEL(at)(next + NPYX_COLUMN_GREATEST * width));
     }
     return is_sound;
 }
 
-static const npyx_columns_kernels COLUMNS(kernels) = {2 * COLUMNS_NBYTES / 8, COLUMNS(add), COLUMNS(merge)};
-
-#undef COLUMNS
-#undef COLUMNS_ITEM
-#undef COLUMNS_LOAD
+static const npyx_columns_kernels KERNEL(kernels) = {2 * KERNEL_NBYTES / 8, KERNEL(add), KERNEL(merge)};

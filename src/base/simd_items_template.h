@@ -1,0 +1,23 @@
+/*
+ * The kernels of one kind of vector and type of items. Included by simd_types_template.h with KERNEL_KIND,
+ * KERNEL_ITEM and, where GNU C does not widen the items well, KERNEL_LOAD.
+ */
+typedef double KERNEL(reals) __attribute__((vector_size(KERNEL_NBYTES)));
+typedef int64_t KERNEL(masks) __attribute__((vector_size(KERNEL_NBYTES)));
+
+KERNEL_INLINE KERNEL(reals) KERNEL(load)(const uint8_t *items) {
+#ifdef KERNEL_LOAD
+    return KERNEL_LOAD(items);
+#else
+    typedef KERNEL_ITEM item_vector __attribute__((vector_size(KERNEL_NBYTES / 8 * sizeof(KERNEL_ITEM))));
+    item_vector x;
+    memcpy(&x, items, sizeof x);
+    return __builtin_convertvector(x, KERNEL(reals));
+#endif
+}
+
+#include KERNEL_TEMPLATE
+
+#undef KERNEL_KIND
+#undef KERNEL_ITEM
+#undef KERNEL_LOAD
