@@ -1,6 +1,6 @@
 /*
- * The shared object that this code is in, and copies of it with variables of their own: what dlopen of POSIX
- * and LoadLibrary of Windows do differently.
+ * The shared object that this code is in, and copies of it with variables of their own: where
+ * dlopen of POSIX and LoadLibrary of Windows differ.
  */
 #ifndef NPYEXT_LOADED_OBJECT_H
 #define NPYEXT_LOADED_OBJECT_H
@@ -9,14 +9,14 @@
 
 enum { NPYEXT_OBJECT_WHY_NBYTES = 200 };
 
-/* The path of the object that has something at the address, in UTF-8. Falls back on "" where nobody knows. */
+/* The path, in UTF-8, of the object that contains the address; "" if it cannot be found. */
 void npyext_object_path(const void *address, char *path, size_t capacity_nbytes);
 
-/* Loads a copy of the file, which is never unloaded, and keeps the first object loaded, too. NULL with the
- * reason in why. */
+/* Loads a copy of the file, which is never unloaded, and keeps the original loaded, too. On failure returns
+ * NULL, with the reason in why. */
 void *npyext_object_copy(const char *path, char why[NPYEXT_OBJECT_WHY_NBYTES]);
 
-/* What the object exports by that name; NULL: nothing. */
+/* What the object exports under that name; NULL if nothing. */
 void *npyext_object_symbol(void *object, const char *name);
 
 #endif

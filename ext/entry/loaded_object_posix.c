@@ -1,3 +1,4 @@
+/* Loading a copy of this object on POSIX: a file in memory, or else a temporary file. */
 #include "io/system.h"
 
 #include "loaded_object.h"
@@ -20,7 +21,7 @@ void npyext_object_path(const void *address, char *path, size_t capacity_nbytes)
     snprintf(path, capacity_nbytes, "%s", is_known ? info.dli_fname : "");
 }
 
-/* Copies a file, from where it stands; false with errno set. */
+/* Copies a file from its current position; false with errno set. */
 static bool object_copy_bytes(int from, int to) {
     char piece[1 << 16];
     ssize_t n;
@@ -34,7 +35,7 @@ static bool object_copy_bytes(int from, int to) {
     return n == 0;
 }
 
-/* Makes an empty file, and the path by which it is loaded: in memory where there is such a thing. */
+/* Makes an empty file, and the path to load it by; in memory if the system has such files. */
 #ifdef SYS_memfd_create
 static int object_make_file(char path[PATH_MAX]) {
     int made = (int)syscall(SYS_memfd_create, "npyext", 1u /* MFD_CLOEXEC */);
@@ -57,7 +58,7 @@ static void object_remove_file(const char *path) {
 }
 #endif
 
-/* Loads what was copied. dlopen tells files by their inodes, so that it takes it for another object. */
+/* Loads the copy. dlopen identifies files by their inodes, so it takes the copy for another object. */
 static void *object_load(const char *path, char why[NPYEXT_OBJECT_WHY_NBYTES]) {
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL)

@@ -1,3 +1,5 @@
+/* Loading a copy of this object on Windows: from a temporary file, which cannot be removed while it is
+ * loaded. */
 #include "io/system.h"
 
 #include "loaded_object.h"
@@ -13,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keeps the module loaded, too. */
+/* Also keeps the module loaded. */
 static HMODULE object_module_of(const void *address) {
     HMODULE module = NULL;
     GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
@@ -29,7 +31,7 @@ void npyext_object_path(const void *address, char *path, size_t capacity_nbytes)
     path[nbytes > 0 ? nbytes : 0] = '\0';
 }
 
-/* A new name in the folder for temporary files. Windows tells libraries by their paths. */
+/* A new name in the folder for temporary files: Windows identifies libraries by their paths. */
 static bool object_temporary_path(wchar_t path[MAX_PATH]) {
     wchar_t folder[MAX_PATH];
     DWORD n = GetTempPathW(MAX_PATH, folder);
@@ -39,8 +41,8 @@ static bool object_temporary_path(wchar_t path[MAX_PATH]) {
 static void *object_load(const wchar_t *from, const wchar_t *copy) {
     HMODULE object = CopyFileW(from, copy, FALSE) ? LoadLibraryExW(copy, NULL, 0) : NULL;
     DWORD error = GetLastError();
-    /* a loaded library cannot be removed: this goes away when Windows next starts, if this user may ask for
-     * it */
+    /* a loaded library cannot be removed: Windows removes it when it next starts, if this user may ask for
+     * that */
     if (object == NULL)
         DeleteFileW(copy);
     else

@@ -1,4 +1,4 @@
-/* The entry points, and the one table of what they register with which flags. */
+/* The entry points, and the one table of what they register and with which flags. */
 #include <sqlite3ext.h>
 
 SQLITE_EXTENSION_INIT1
@@ -18,7 +18,7 @@ SQLITE_EXTENSION_INIT1
 #define EXPORTED __attribute__((visibility("default")))
 #endif
 
-/* Since 3.45 a function whose result has a subtype must say so; older versions pass over the flag. */
+/* Since 3.45 a function whose result has a subtype must say so; older versions ignore the flag. */
 #ifndef SQLITE_RESULT_SUBTYPE
 #define SQLITE_RESULT_SUBTYPE 0x001000000
 #endif
@@ -28,15 +28,15 @@ enum {
     EVERYWHERE = NPYEXT_ENTRY_ALL | NPYEXT_ENTRY_READONLY | NPYEXT_ENTRY_BLOB,
     WITH_FILES = NPYEXT_ENTRY_ALL | NPYEXT_ENTRY_READONLY,
     WITH_WRITING = NPYEXT_ENTRY_ALL,
-    /* flags of what has a module: npyext_declare_risk says what becomes of them */
+    /* flags of modules, for npyext_declare_risk */
     READS = 0,
     WRITES = SQLITE_DIRECTONLY,
-    /* Functions of an array give the same for the same one: a BLOB, or what a handle stands for while it is
-     * valid. They reach the disk through handles alone, never by a name that they are given. */
+    /* Functions of an array return the same for the same one: a BLOB, or what a handle stands for while it is
+     * valid. They reach the disk only through handles, never by a name that they are given. */
     PURE = SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
     PURE_JSON = PURE | SQLITE_RESULT_SUBTYPE,
-    PURE_OF_JSON = PURE | SQLITE_SUBTYPE, /* looks whether an argument is JSON */
-    /* What tells of this process is not for a database to ask. */
+    PURE_OF_JSON = PURE | SQLITE_SUBTYPE, /* checks whether an argument is JSON */
+    /* A database must not ask about this process. */
     OF_PROCESS = SQLITE_DIRECTONLY | SQLITE_RESULT_SUBTYPE
 };
 
@@ -48,7 +48,7 @@ typedef struct registered {
     const sqlite3_module *module;
     /* scalars and aggregates */
     int argc, max_argc;     /* -1: any number */
-    const void *definition; /* of a module its kind of tables; NULL: the function needs none */
+    const void *definition; /* for a module, its kind of tables; NULL: the function needs none */
     void (*function)(sqlite3_context *, int, sqlite3_value **);
     void (*step)(sqlite3_context *, int, sqlite3_value **);
     void (*final)(sqlite3_context *);
@@ -127,13 +127,13 @@ static const registered registrations[] = {
     {AGGREGATE("npy_sketch_merge", 1, 1, npyext_npy_sketch_merge, npyext_aggregate_step),IN(EVERYWHERE, PURE)},
     {AGGREGATE("npz_archive", 2, 3, npyext_npz_archive, npyext_aggregate_step),     IN(EVERYWHERE, PURE)},
     {AGGREGATE("ten_archive", 1, 2, npyext_ten_archive, npyext_aggregate_step),     IN(EVERYWHERE, PURE)},
-    /* Last: where it is there, all are. */
+    /* Last: if it is registered, everything is. */
     {TABLE("npy_meta", npyext_npy_meta),                                            IN(EVERYWHERE, READS)},
 };
 /* clang-format on */
 
-/* The destructor of a registration, each of which holds a reference to the connection; a failure runs it too.
- */
+/* The destructor of a registration, which holds a reference to the connection; SQLite also calls it if
+ * registering fails. */
 static void entry_free(void *registration) {
     npyext_registration *freed = registration;
     npyext_connection_release(freed->connection);
@@ -151,15 +151,15 @@ static int entry_add(sqlite3 *db, const registered *row, int argc, npyext_connec
         return sqlite3_create_module_v2(db, row->name, table == NULL ? row->module : &table->module, made,
                                         entry_free);
     int flags = row->flags;
-    if (connection->policy.entry_point == NPYEXT_ENTRY_BLOB) /* nothing there tells of a file */
+    if (connection->policy.entry_point == NPYEXT_ENTRY_BLOB) /* nothing here reveals anything about files */
         flags = (flags & ~SQLITE_DIRECTONLY) | SQLITE_INNOCUOUS;
     return sqlite3_create_function_v2(db, row->name, argc, SQLITE_UTF8 | flags, made, row->function,
                                       row->step, row->final, entry_free);
 }
 
-/* By which entry point npyext is loaded already, told by modules of it that not all of them have; 0: it is
- * not, or not all of it. SQLite answers this PRAGMA without looking at the database, which may be locked,
- * damaged or no database at all; from 3.48 on it reads the schema for any SELECT. */
+/* By which entry point npyext is loaded already, judging by modules that not all of them have; 0 if it is
+ * not, or not completely. SQLite answers this PRAGMA without reading the database, which may be locked,
+ * damaged or not a database; from 3.48 on, any SELECT reads the schema. */
 static int find_loaded(sqlite3 *db, npyext_entry_point *found) {
     sqlite3_stmt *statement = NULL;
     bool has_meta = false, has_tables = false, has_writing = false;
@@ -173,7 +173,7 @@ static int find_loaded(sqlite3 *db, npyext_entry_point *found) {
     }
     sqlite3_finalize(statement);
     if (code != SQLITE_DONE &&
-        code != SQLITE_NOMEM) /* sqlite3_open takes an error that is left for its own */
+        code != SQLITE_NOMEM) /* sqlite3_open would take an error left here for its own */
         sqlite3_exec(db, "", NULL, NULL, NULL);
     *found = !has_meta     ? 0
              : has_writing ? NPYEXT_ENTRY_ALL
@@ -182,9 +182,9 @@ static int find_loaded(sqlite3 *db, npyext_entry_point *found) {
     return code == SQLITE_NOMEM ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-/* SQLITE_DONE when nothing is loaded yet. A second load would replace functions that its own SELECT
- * load_extension(...) keeps busy, and one by another entry point would leave the functions of the first
- * beside its own: it is refused, in whichever order. */
+/* SQLITE_DONE if nothing is loaded yet. A second load would replace functions that its own SELECT
+ * load_extension(...) keeps busy; by another entry point, it would leave the functions of the first beside
+ * its own. So it is refused, in either order. */
 static int check_loaded(sqlite3 *db, npyext_entry_point entry_point, char **message) {
     npyext_entry_point found;
     int code = find_loaded(db, &found);
@@ -230,8 +230,8 @@ static int entry_enter(sqlite3 *db, char **message, const sqlite3_api_routines *
 
 #else
 
-/* SQLITE_EXTENSION_INIT2, which writes what all threads read, by one thread at a time and only once: the
- * routines of another library are not for this object to call. */
+/* Runs SQLITE_EXTENSION_INIT2, which sets what all threads read, in one thread at a time and only once: this
+ * object must not call the routines of another library. */
 static int entry_enter(sqlite3 *db, char **message, const sqlite3_api_routines *api,
                        npyext_entry_point entry_point) {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

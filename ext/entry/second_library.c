@@ -6,18 +6,18 @@
 
 #include "loaded_object.h"
 
-/* Libraries beside the first; a process has two at the most, in earnest. */
+/* Libraries in addition to the first; in practice a process has two at most. */
 enum { MAX_NCOPIES = 8 };
 
 typedef struct copy {
     const sqlite3_api_routines *api;
-    void *object; /* never unloaded, since nothing tells when its last connection has gone */
+    void *object; /* never unloaded, since nothing tells when its last connection is closed */
 } copy;
 
 static copy copies[MAX_NCOPIES];
 static int ncopies;
 
-/* The other library's sqlite3_mprintf: this object's own routines are those of the first. */
+/* By the other library's sqlite3_mprintf: this object's own routines are the first library's. */
 static void refuse(const sqlite3_api_routines *api, char **message, const char *path, const char *why) {
     *message =
         api->mprintf("npyext serves another SQLite library of this process already, and cannot be copied "
@@ -25,7 +25,8 @@ static void refuse(const sqlite3_api_routines *api, char **message, const char *
                      why, path);
 }
 
-/* NULL with the reason in why. The list of copies is in this object, which from now on stays loaded. */
+/* Returns NULL with the reason in why. The list of copies is in this object, which stays loaded from now
+ * on. */
 static const copy *second_add(const sqlite3_api_routines *api, const char *path,
                               char why[NPYEXT_OBJECT_WHY_NBYTES]) {
     snprintf(why, NPYEXT_OBJECT_WHY_NBYTES, "%s",
@@ -51,6 +52,6 @@ npyext_entry_function npyext_entry_of_copy(const char *entry_point, const void *
     void *symbol = found == NULL ? NULL : npyext_object_symbol(found->object, entry_point);
     if (symbol == NULL)
         refuse(api, message, path[0] == '\0' ? "npyext.so" : path, why);
-    memcpy(&entry, &symbol, sizeof entry); /* ISO C converts no pointer to an object to one to a function */
+    memcpy(&entry, &symbol, sizeof entry); /* ISO C does not convert pointers to objects into functions' */
     return entry;
 }

@@ -24,7 +24,7 @@ npyx_status npyext_rows_begin(npyext_cursor *cursor, const npyext_rows_methods *
     if (status == NPYX_OK)
         return NPYX_OK;
     npyx_error reason = *error;
-    npyext_scan_clear(&cursor->scan); /* arguments at fault are looked at again */
+    npyext_scan_clear(&cursor->scan); /* arguments that are wrong are read again next time */
     *error = reason;
     return status;
 }
@@ -43,7 +43,7 @@ npyx_status npyext_rows_step(npyext_cursor *cursor, const npyext_rows_methods *m
         rows_end_array(cursor, methods);
     if (status != NPYX_OK && status != NPYX_DONE)
         npyext_selection_close(&cursor->selection);
-    rows->nrows += status != NPYX_DONE; /* a fault's row is told from the one before it */
+    rows->nrows += status != NPYX_DONE; /* the row of an error differs from the one before it */
     return status;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Table functions that give several rows of an array: something is begun of each array, and then gives row
- * after row. A step is one to a row, or to an array, whose first row is the next step's.
+ * Table functions that give several rows for an array: each array is begun, and then gives row after row. A
+ * step leads to a row, or begins an array, whose first row is left to the next step.
  */
 #ifndef NPYEXT_ARRAY_ROWS_H
 #define NPYEXT_ARRAY_ROWS_H
@@ -10,17 +10,17 @@
 /* What such a function's cursor begins with. */
 typedef struct npyext_rows_cursor {
     npyext_cursor base;
-    bool is_begun; /* of the array that is open */
-    bool is_again; /* by the call that was before: what was made of the array is still right */
-    int64_t nrows; /* given of it, those of faults among them */
+    bool is_begun; /* the open array is */
+    bool is_again; /* by the last call: what was computed from the array is still right */
+    int64_t nrows; /* how many it has given, errors' rows included */
 } npyext_rows_cursor;
 
 typedef struct npyext_rows_methods {
-    /* Looks at the arguments of a call that is not that of before; NULL: there are none of its own. */
+    /* Reads the arguments of a call that differs from the last one; NULL: it has none of its own. */
     npyx_status (*read_arguments)(npyext_cursor *cursor, npyx_error *error);
-    npyx_status (*begin_array)(npyext_cursor *cursor, npyx_error *error); /* that the selection has open */
-    npyx_status (*next_row)(npyext_cursor *cursor, npyx_error *error);    /* NPYX_DONE behind the last */
-    void (*end_array)(npyext_cursor *cursor); /* what was begun, wholly or not, or ended before */
+    npyx_status (*begin_array)(npyext_cursor *cursor, npyx_error *error); /* the selection's, which is open */
+    npyx_status (*next_row)(npyext_cursor *cursor, npyx_error *error);    /* NPYX_DONE after the last */
+    void (*end_array)(npyext_cursor *cursor); /* also if begin_array failed or was not called */
 } npyext_rows_methods;
 
 /* The function's begin and step. */
@@ -28,7 +28,8 @@ npyx_status npyext_rows_begin(npyext_cursor *cursor, const npyext_rows_methods *
                               const npyext_request *request, npyx_error *error);
 npyx_status npyext_rows_step(npyext_cursor *cursor, const npyext_rows_methods *methods, npyx_error *error);
 
-/* The column array_key: no other one tells all the rows of an array apart. */
+/* The result of array_key, which must differ from row to row: no other column tells all rows of an array
+ * apart. */
 void npyext_rows_result_key(sqlite3_context *context, npyext_cursor *cursor);
 
 #endif

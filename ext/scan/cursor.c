@@ -3,7 +3,7 @@
 #include "source/operand.h"
 #include "text/span.h"
 
-/* ---- what is chosen of an array ---- */
+/* ---- what is selected of an array ---- */
 
 void npyext_selection_close(npyext_selection *selection) {
     npyx_source_close(selection->payload);
@@ -42,19 +42,19 @@ static npyx_status apply_argument(npyext_selection *selection, const npyext_scan
     }
 }
 
-/* Opens the array at which the scan is. NPYX_DONE: the entry is no array, and was not asked for by name. */
+/* Opens the scan's current array. NPYX_DONE if the entry is not an array, and was not asked for by name. */
 static npyx_status selection_open(npyext_selection *selection, const npyext_scan *scan, npyx_error *error) {
     npyx_archive *archive = scan->opened.archive;
     NPYX_TRY(npyx_archive_describe(archive, scan->index, &selection->array, error));
     if (!selection->array.is_array) {
-        bool is_said = scan->index > 0 || !npyx_archive_is_pytorch(archive); /* once a file is enough */
+        bool is_said = scan->index > 0 || !npyx_archive_is_pytorch(archive); /* once per file is enough */
         if (!npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]) && is_said)
             return NPYX_DONE;
         return npyx_archive_fail_no_array(archive, error);
     }
     if (!scan->function->takes_objects)
         NPYX_TRY(npyx_array_check_values(&selection->array, error));
-    /* of objects the items are not those of the file; who only counts them does without */
+    /* the items of objects are not the file's bytes; a query that only counts them does without */
     if (selection->array.dtype->has_objects && (scan->plan.needs & NPYEXT_NEEDS_ITEMS) != 0)
         NPYX_TRY(
             npyx_archive_open_values(archive, scan->index, &selection->array, &selection->payload, error));
@@ -118,7 +118,7 @@ int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sen
 }
 
 int npyext_cursor_next(sqlite3_vtab_cursor *base) {
-    enum { NROWS_PER_CLOCK = 16 }; /* to look at it takes as long as a short row */
+    enum { NROWS_PER_CLOCK = 16 }; /* reading the clock takes as long as a short row */
     npyext_cursor *cursor = (npyext_cursor *)base;
     if (cursor->nrows_begun++ % NROWS_PER_CLOCK == 0)
         npyext_connection_begin(cursor->scan.connection);
@@ -142,7 +142,7 @@ int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
         npyext_result_argument(context, &cursor->scan.arguments[declared->role]);
     else
         declared->result(context, cursor);
-    return SQLITE_OK; /* what went wrong stands in the context */
+    return SQLITE_OK; /* errors are set in the context */
 }
 
 npyext_place npyext_cursor_place(const npyext_cursor *cursor) {
@@ -154,7 +154,7 @@ int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error) {
     return npyext_report(cursor->base.pVtab, npyext_cursor_place(cursor), error);
 }
 
-/* ---- one array after the other ---- */
+/* ---- from array to array ---- */
 
 npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
     npyext_scan *scan = &cursor->scan;
@@ -170,7 +170,7 @@ npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *req
     return NPYX_OK;
 }
 
-/* One step: a file, or an entry of it. */
+/* One step: to a file, or to an entry of it. */
 static npyx_status cursor_step(npyext_cursor *cursor, npyx_error *error) {
     npyext_scan *scan = &cursor->scan;
     npyx_status status = scan->opened.archive == NULL ? NPYX_DONE : npyext_scan_next_entry(scan, error);
@@ -178,7 +178,7 @@ static npyx_status cursor_step(npyext_cursor *cursor, npyx_error *error) {
         return npyext_scan_next_file(scan, error);
     if (status == NPYX_OK)
         status = selection_open(&cursor->selection, scan, error);
-    return status == NPYX_DONE ? NPYX_OK : status; /* what is no array has no items */
+    return status == NPYX_DONE ? NPYX_OK : status; /* an entry that is not an array has no items */
 }
 
 npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error) {
@@ -187,7 +187,7 @@ npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error) {
     if (cursor->is_eof)
         return NPYX_DONE;
     npyext_selection_close(&cursor->selection);
-    if (!cursor->scan.has_entry) /* the whole file is at fault, not one array of it */
+    if (!cursor->scan.has_entry) /* the whole file failed, not one of its arrays */
         npyext_scan_close_file(&cursor->scan);
     while (!cursor->selection.is_open && status == NPYX_OK) {
         npyext_selection_close(&cursor->selection);
@@ -243,7 +243,7 @@ void npyext_result_coordinate(sqlite3_context *context, npyext_cursor *cursor, c
         npyext_result_integers(context, &cursor->scratch, indices, n);
 }
 
-/* ---- columns of the file, of the entry, of the fault at hand ---- */
+/* ---- columns of the file, of the entry, of the current error ---- */
 
 NPYEXT_KNOWN_RESULT(extern, npyext_result_path, const char *path = cursor->scan.path, path != NULL,
                     npyext_result_text, path, strlen(path))
@@ -285,9 +285,9 @@ void npyext_result_ext(sqlite3_context *context, npyext_cursor *cursor) {
         sqlite3_result_error_nomem(context);
 }
 
-/* ---- the pieces of a path, as Python's pathlib names them; NULL for a BLOB, which has none ---- */
+/* ---- the parts of a path, as Python's pathlib names them; NULL for a BLOB, which has no path ---- */
 
-/* The next part of a path, which is cut behind it; dots for the folder at hand are none. */
+/* The next part of a path; *path moves to its end. A `.` does not count as a part. */
 static npyx_span next_part(const char **path) {
     npyx_span part;
     do {
@@ -315,7 +315,7 @@ void npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor) {
     npyx_buffer_clear(&text);
 }
 
-/* The last part up to its last dot, a leading dot aside. */
+/* The last part up to its last dot, unless that is its first or last character. */
 void npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor) {
     const char *path = cursor->scan.path;
     if (path == NULL)
@@ -327,7 +327,7 @@ void npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_result_text(context, last, has_suffix ? (size_t)(dot - last) : strlen(last));
 }
 
-/* The name of the folder that holds the file; '' where the path names none. */
+/* The name of the folder that contains the file; '' if the path names none. */
 void npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor) {
     const char *path = cursor->scan.path;
     if (path == NULL)

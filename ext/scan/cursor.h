@@ -1,6 +1,6 @@
 /*
- * The cursor under all table functions: a scan, what is chosen of the array at hand, and the methods of
- * SQLite's that are the same for all.
+ * The cursor under all table functions: a scan, what is selected of its current array, and the methods for
+ * SQLite that all of them share.
  */
 #ifndef NPYEXT_CURSOR_H
 #define NPYEXT_CURSOR_H
@@ -8,8 +8,8 @@
 #include "scan.h"
 
 /*
- * What a scan's arguments choose of the array at hand: member, field, view, expect, slice and astype, in this
- * order. Every function that reads items has one.
+ * What a scan's arguments select of the current array: member, field, view, expect, slice and astype, in this
+ * order.
  */
 typedef struct npyext_selection {
     bool is_open;
@@ -21,23 +21,23 @@ typedef struct npyext_selection {
 
 void npyext_selection_close(npyext_selection *selection);
 
-/* The dtype of the items as they come out. */
+/* The dtype of the items as SQL gets them. */
 static inline const npyx_dtype *npyext_selection_dtype(const npyext_selection *selection) {
     return selection->astype != NULL ? selection->astype : selection->view.dtype;
 }
 
-/* What every table function's cursor begins with. */
+/* Every table function's cursor begins with this. */
 struct npyext_cursor {
     sqlite3_vtab_cursor base;
     bool is_eof;
     unsigned nrows_begun;
     npyext_scan scan;
-    npyext_selection selection; /* of functions that read items; its array is of those that list */
+    npyext_selection selection; /* of functions that read items; those that list entries use its array only */
     npyx_buffer scratch;        /* for xColumn */
 };
 
-/* The methods of SQLite's that table functions share; their own are in npyext_function. A step's fault
- * becomes a row (scan.has_error), nothing, or the end of the query, as on_error says. */
+/* The methods for SQLite that table functions share; their own are in npyext_function. If a step fails, its
+ * error becomes a row (scan.has_error), is skipped, or ends the query, as on_error says. */
 int npyext_cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);
 int npyext_cursor_close(sqlite3_vtab_cursor *base);
 int npyext_cursor_eof(sqlite3_vtab_cursor *cursor);
@@ -46,17 +46,17 @@ int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sen
 int npyext_cursor_next(sqlite3_vtab_cursor *base);
 int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column);
 
-/* Where the fault at hand lies. */
+/* Where the current error is, for messages. */
 npyext_place npyext_cursor_place(const npyext_cursor *cursor);
-/* Tells an error where that is; returns SQLite's code. */
+/* Reports an error at that place; returns SQLite's code. */
 int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error);
 
-/* What becomes of a step that gave no row: another step or, when *is_over, a row of its fault or the query's
- * end, which SQLite's code tells apart. */
+/* What follows a step that gave no row: another step or, if *is_over, a row for its error (SQLITE_OK) or the
+ * end of the query (SQLite's code for it). */
 int npyext_cursor_judge(npyext_cursor *cursor, npyx_status status, bool *is_over);
 
-/* What xFilter and xNext do, for who has looked the function's begin and step up: a lookup in a join makes
- * each call by a pointer dearer than all that it does. */
+/* What xFilter does, by the function's begin. Inline, like the next one: a call through a pointer takes
+ * longer than all that a look-up in a join does. */
 static inline int npyext_cursor_begin_by(npyext_begin *begin, sqlite3_vtab_cursor *base, const char *sentence,
                                          sqlite3_value **argv) {
     npyext_cursor *cursor = (npyext_cursor *)base;
@@ -69,6 +69,7 @@ static inline int npyext_cursor_begin_by(npyext_begin *begin, sqlite3_vtab_curso
     return SQLITE_OK;
 }
 
+/* What xNext does, by the function's step. */
 static inline int npyext_cursor_go_on_by(npyext_step *step, npyext_cursor *cursor) {
     bool is_over = false;
     int code = SQLITE_OK;
@@ -93,32 +94,32 @@ static inline int npyext_cursor_go_on_by(npyext_step *step, npyext_cursor *curso
 /* clang-format on */
 #define NPYEXT_CURSOR_MODULE NPYEXT_MODULE(npyext_cursor_filter, npyext_cursor_next, npyext_cursor_column)
 
-/* Begins a scan for a request, or goes on with the one at hand when it asks for the same arrays. The
- * selection is open when its array is all that is asked for, as in a join that looks rows up; otherwise
- * nothing is, and npyext_cursor_next_array goes to the first array. */
+/* Begins a scan for a request, or goes on with the current one if it asks for the same arrays. If the open
+ * array is all that it asks for, as when a join looks rows up, the selection stays open; otherwise nothing is
+ * open, and npyext_cursor_next_array goes to the first array. */
 npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error);
 
-/* Goes on to the next array of the scan that can be opened; what is at fault, the array at hand or all of its
- * file, is left behind. NPYX_DONE behind the last one (is_eof): the only one stays open, for the next lookup.
- * A fault leaves the scan where it is. */
+/* Goes to the next array of the scan that can be opened, past what failed before: the current array, or its
+ * whole file. NPYX_DONE after the last one (is_eof is set); if there is only one, it stays open for the next
+ * look-up. On failure the scan stays where it is. */
 npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error);
 
-/* The argument axis, which is given: sets axes[axis] for those of the view's axes that it names. */
+/* Reads the argument axis, which must be given: sets axes[axis] for each axis of the view that it names. */
 npyx_status npyext_read_axes(const npyext_scan *scan, const npyx_view *view, bool *axes, npyx_error *error);
 
-/* The labels of the argument by; none (host is NULL) where it is not given or the call has no rows. What
- * labels were before is given back. To be cleared on failure, too. */
+/* Reads the labels of the argument by; there are none (host is NULL) if it is not given or the call has no
+ * rows. Frees what labels held before. Clear it on failure, too. */
 npyx_status npyext_read_labels(const npyext_scan *scan, npyx_labels *labels, npyx_error *error);
-/* Result: one of them. */
+/* The result for one of them. */
 void npyext_result_label(sqlite3_context *context, npyext_cursor *cursor, const npyx_labels *labels,
                          int64_t label);
 
-/* Result: the index along each kept axis of a coordinate of the view, as the file counts; of several a JSON
- * array. */
+/* The result for a coordinate of the view: its index along each kept axis, as the file counts; a JSON array
+ * if there are several. */
 void npyext_result_coordinate(sqlite3_context *context, npyext_cursor *cursor, const npyx_view *view,
                               const bool *is_kept, int64_t coordinate);
 
-/* Columns that are the same in several functions: of the file, of the entry, of the fault at hand. */
+/* Columns that several functions share: of the file, of the entry, of the current error. */
 void npyext_result_path(sqlite3_context *context, npyext_cursor *cursor);
 void npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor);
 void npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor);

@@ -42,7 +42,7 @@ npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block
     if (astype == NULL)
         return NPYX_OK;
     npyx_buffer_reset(&items->converted);
-    /* one byte more: items without bytes have an address to count from, too */
+    /* one byte more, so that items of 0 bytes have an address, too */
     if (!npyx_buffer_reserve_array(&items->converted, nelem, (size_t)astype->itemsize) ||
         !npyx_buffer_reserve(&items->converted, 1))
         return npyx_buffer_check(&items->converted, error);
@@ -56,7 +56,7 @@ npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block
     return npyx_convert_items(dtype, block, *nrows * row_nelem, astype, out, first, NULL, error);
 }
 
-/* Goes to the first candidate from the item at hand on, or behind the block. */
+/* Goes to the first candidate from the current item on, or past the block. */
 static void items_go_to_candidate(npyext_item_cursor *items) {
     int64_t found = items->filtered_from +
                     npyext_value_filter_next(&items->filter, items->position - items->filtered_from);
@@ -85,13 +85,13 @@ static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
     return items->methods->begin(items, is_again, error);
 }
 
-/* Whether an item that is wanted is left in the block at hand, which is not at its end: then it is the one at
- * hand. */
+/* Whether the rest of the current block has an item that is wanted: then it becomes the current one. The
+ * block must not be at its end. */
 static bool items_find(npyext_item_cursor *items) {
     do {
         if (items->is_filtered)
             items_go_to_candidate(items);
-        if (items->position >= items->block_end) /* beyond it where the rest of the block is not wanted */
+        if (items->position >= items->block_end) /* beyond it if the rest of the block is not wanted */
             return false;
         if (!items->is_checked || items->methods->is_wanted(items))
             return true;
@@ -100,7 +100,7 @@ static bool items_find(npyext_item_cursor *items) {
     return false;
 }
 
-/* Goes on to the next item that is wanted: in the block at hand, in later ones, in the next arrays. */
+/* Goes to the next item that is wanted: in the current block, in later ones, or in the next arrays. */
 npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     npyx_status status = NPYX_OK;
@@ -114,7 +114,7 @@ npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error) {
     return status;
 }
 
-/* By itself, so that the way of most rows saves no registers. */
+/* Not inlined, so that xNext saves no registers for most rows. */
 static __attribute__((noinline)) int items_next_found(npyext_item_cursor *items) {
     if (items->position < items->block_end && items_find(items))
         return SQLITE_OK;
@@ -128,13 +128,13 @@ int npyext_items_next(sqlite3_vtab_cursor *cursor) {
     return ++items->position < items->plain_end ? SQLITE_OK : items_next_found(items);
 }
 
-/* Plan and arguments are read, and the scan stands before its first array, or at the one that is open when
- * the call asks for it once more (a lookup). */
+/* Reads the plan and the arguments. After that, the scan is before its first array, or at the open one if the
+ * call asks for it again (a look-up). */
 npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     npyx_reader_rest(items->reader);
     items->is_begun = items->is_checked = false;
-    items->item = (const uint8_t *)""; /* without items it stays so, and is never looked at */
+    items->item = (const uint8_t *)""; /* without items it stays like this, and is never read */
     items->position = -1;              /* xNext follows */
     items->step_nbytes = items->block_end = items->plain_end = 0;
     NPYX_TRY(npyext_cursor_begin(cursor, request, error));
@@ -154,7 +154,7 @@ int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     if (code == SQLITE_OK)
         code = npyext_items_next(cursor);
     while (code == SQLITE_OK && !items->base.is_eof && items->window.nskipped > 0) {
-        items->window.nskipped--; /* before the next array takes what is left of it */
+        items->window.nskipped--; /* before a step: the next array, as it begins, skips all that is left */
         items->item += items->step_nbytes;
         items->position++;
         code = npyext_cursor_go_on_by(npyext_items_step, &items->base);

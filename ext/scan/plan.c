@@ -2,8 +2,8 @@
 
 #include "source/array_value.h"
 
-/* WITHOUT ROWID: SQLite's OR plans drop rows whose keys collide, and row numbers repeat from array to array.
- */
+/* WITHOUT ROWID: SQLite's OR plans drop rows whose keys collide, and row numbers repeat from array to
+ * array. */
 static int plan_declare(sqlite3 *db, const npyext_function *function) {
     sqlite3_str *text = sqlite3_str_new(db);
     sqlite3_str_appendall(text, "CREATE TABLE x(");
@@ -22,11 +22,11 @@ int npyext_connect(sqlite3 *db, void *registration, int argc, const char *const 
     const npyext_registration *registered = registration;
     const npyext_function *function = registered->definition;
     int code = plan_declare(db, function);
-    /* SQLite asks the host's authorizer about the schema, and keeps the answer to itself. */
+    /* SQLite asks the host's authorizer about the schema, but says nothing of a refusal unless we do. */
     if (code == SQLITE_ERROR || code == SQLITE_TOOBIG)
         *message = sqlite3_mprintf("npyext: %s: its columns cannot be declared (%s)", function->name,
                                    npyext_declare_reason(db, code));
-    else if (code == SQLITE_INTERRUPT) /* without a message SQLite would find fault with the constructor */
+    else if (code == SQLITE_INTERRUPT) /* without a message SQLite would blame the constructor */
         *message = sqlite3_mprintf("%s", sqlite3_errstr(code));
     if (code == SQLITE_OK)
         code = npyext_declare_risk(registered->connection, registered->flags);
@@ -45,15 +45,15 @@ int npyext_disconnect(sqlite3_vtab *vtab) {
     return SQLITE_OK;
 }
 
-/* A plan in the making. */
+/* A plan being made. */
 typedef struct planning {
     const npyext_function *function;
     sqlite3_index_info *info;
     npyext_plan plan;
-    int constraint_of[NPYEXT_NROLES]; /* that gives each argument; -1: none does */
+    int constraint_of[NPYEXT_NROLES]; /* number of the constraint that gives an argument; -1: none does */
     npyext_prospect prospect;
     double array_nrows; /* of one array */
-    double nrows;       /* that will be read */
+    double nrows;       /* to be read */
     double nrows_out;
 } planning;
 
@@ -61,9 +61,9 @@ static bool is_given(const planning *p, npyext_role role) {
     return p->constraint_of[role] >= 0;
 }
 
-/* Before, SQLite hands <> and IS NOT NULL of a LEFT JOIN's ON down to the left table without its guard,
- * though they decide there which rows have a match and not which rows there are. The other operators have
- * one. */
+/* Before 3.51, SQLite passes <> and IS NOT NULL in the ON of a LEFT JOIN to the left table unguarded,
+ * although there they decide which rows have a match, not which rows there are. It guards the other
+ * operators. */
 enum { FIRST_WITH_GUARDED_NE = 3051000 };
 
 enum {
@@ -116,13 +116,13 @@ static void plan_take(planning *p, int constraint, int op) {
     const npyext_column *declared = &p->function->columns[column];
     p->plan.terms[p->plan.nterms++] = (npyext_term){.column = (unsigned char)column, .op = (unsigned char)op};
     p->info->aConstraintUsage[constraint].argvIndex = p->plan.nterms;
-    /* else SQLite fetches the column and compares it for every row */
+    /* otherwise SQLite fetches the column and compares it for every row */
     p->info->aConstraintUsage[constraint].omit = BY_EXACT >> declared->kind & 1;
     p->plan.needs |= declared->needs;
     estimate(p, declared->kind, op);
 }
 
-/* The kind of the column that a constraint is about; NPYEXT_PLAIN when it says nothing that we can use. */
+/* The kind of the column that a constraint is about; NPYEXT_PLAIN if we cannot use the constraint. */
 static npyext_column_kind constraint_kind(const planning *p, int i) {
     /* iColumn means nothing for LIMIT and OFFSET, which no column takes */
     int op = p->info->aConstraint[i].op, column = p->info->aConstraint[i].iColumn;
@@ -133,7 +133,7 @@ static npyext_column_kind constraint_kind(const planning *p, int i) {
     return is_guarded && (npyext_operator_of(op)->kinds >> kind & 1) != 0 ? kind : NPYEXT_PLAIN;
 }
 
-/* Looks into the file when the source, and the member if there is one, are literals. */
+/* Looks into the file if the source, and the member if there is one, are literals. */
 static void look_ahead(planning *p, npyext_connection *connection) {
     const int *constraint_of = p->constraint_of;
     sqlite3_value *source = NULL, *member = NULL;
@@ -151,8 +151,8 @@ static void look_ahead(planning *p, npyext_connection *connection) {
             (double)(p->function->row == NPYEXT_ROW_OF_ITEM ? p->prospect.nelem : p->prospect.nrows);
 }
 
-/* Takes the constraint that gives each argument. SQLITE_CONSTRAINT when one is there but this join order
- * cannot supply it yet. */
+/* Takes the constraints that give arguments. SQLITE_CONSTRAINT if there is one that this join order cannot
+ * supply yet. */
 static int take_arguments(planning *p, npyext_connection *connection) {
     p->array_nrows = (double)p->function->estimated_nrows;
     for (int role = 0; role < NPYEXT_NROLES; role++)
@@ -184,7 +184,7 @@ static bool plan_is_literal(sqlite3_index_info *info, int i) {
 
 bool npyext_is_doubtful(sqlite3_index_info *info, int i) {
     const struct sqlite3_index_constraint *constraints = info->aConstraint;
-    /* before 3.38 there is no asking; the fault is of a newer one */
+    /* before 3.38 there is no way to ask; the bug is in newer ones */
     if (constraints[i].op != SQLITE_INDEX_CONSTRAINT_EQ || sqlite3_libversion_number() < 3038000 ||
         sqlite3_vtab_in(info, i, -1) || plan_is_literal(info, i))
         return false;
@@ -203,13 +203,12 @@ static void take_filters(planning *p) {
             continue;
         bool may_be_text = kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME || kind == NPYEXT_IS_VALUE;
         if (may_be_text && sqlite3_stricmp(sqlite3_vtab_collation(p->info, i), "BINARY") != 0)
-            continue; /* NOCASE and RTRIM take for equal what bytes do not */
+            continue; /* under NOCASE and RTRIM, texts of different bytes may be equal */
         if (npyext_is_doubtful(p->info, i))
             continue;
         int op = p->info->aConstraint[i].op;
         if (may_be_text && op == SQLITE_INDEX_CONSTRAINT_EQ) {
-            if (sqlite3_libversion_number() <
-                3038000) /* without sqlite3_vtab_in there is no telling = from IN */
+            if (sqlite3_libversion_number() < 3038000) /* without sqlite3_vtab_in, = and IN look the same */
                 continue;
             if (sqlite3_vtab_in(p->info, i, -1) && sqlite3_vtab_in(p->info, i, 1))
                 op = NPYEXT_OP_IN;
@@ -218,7 +217,7 @@ static void take_filters(planning *p) {
     }
 }
 
-/* Whether the arguments are given that a function cannot do without. */
+/* Whether the arguments that the function cannot do without are given. */
 static bool has_sources(const planning *p) {
     if (p->function->writes)
         return is_given(p, NPYEXT_TARGET) && is_given(p, NPYEXT_ARRAY);
@@ -258,7 +257,7 @@ static sqlite3_str *sentence_of(const planning *p) {
     return text;
 }
 
-/* Which axis a coordinate is of: they are declared in their order. */
+/* The axis of a coordinate: they are declared in the order of the axes. */
 static int axis_of(const npyext_function *function, int column) {
     int axis = 0;
     for (int i = 0; i < column; i++)
@@ -266,9 +265,9 @@ static int axis_of(const npyext_function *function, int column) {
     return axis;
 }
 
-/* The order that is asked for, where the rows of one array can be given in it: by its index, or by
- * coordinates from the first axis on, which is the same order. What is constant in an array changes nothing,
- * and nothing does that comes behind an index. */
+/* The order that is asked for, if the rows of one array can be given in it: by its index, or by coordinates
+ * from the first axis on, which is the same order. Columns that are constant in an array make no difference,
+ * nor does anything after an index. */
 static npyext_order find_order(const planning *p) {
     npyext_order order = NPYEXT_OWN_ORDER;
     int naxes = 0;

@@ -5,9 +5,9 @@ static bool is_window(int op) {
     return op >= SQLITE_INDEX_CONSTRAINT_LIMIT && op <= SQLITE_INDEX_CONSTRAINT_OFFSET;
 }
 
-/* Whether a comparison is the whole condition. `(row, value) > (3, 6)` arrives as `row >= 3`, which SQLite
- * checks whatever omit says: one with >= or <= is known to be no such part where its right-hand side is a
- * literal. */
+/* Whether a comparison is the whole condition. `(row, value) > (3, 6)` arrives as `row >= 3`, and SQLite
+ * checks the condition whatever omit says: >= and <= are known not to be such a part only if their right-hand
+ * side is a literal. */
 static bool window_is_whole(sqlite3_index_info *info, int constraint) {
     int op = info->aConstraint[constraint].op;
     sqlite3_value *literal;
@@ -15,8 +15,8 @@ static bool window_is_whole(sqlite3_index_info *info, int constraint) {
            sqlite3_vtab_rhs_value(info, constraint, &literal) == SQLITE_OK;
 }
 
-/* Whether the rows that a plan gives are the query's before its window: nothing is left for SQLite to check
- * or sort, and xFilter is not called once for each value of an IN (which arrives as `=`). */
+/* Whether the rows of a plan are those that the query's LIMIT and OFFSET count: SQLite has nothing left to
+ * check or sort, and does not call xFilter once for each value of an IN (which arrives as `=`). */
 static bool is_exact(sqlite3_index_info *info) {
     bool is_exact = info->nOrderBy == 0 || info->orderByConsumed;
     for (int i = 0; i < info->nConstraint; i++) {
@@ -29,7 +29,7 @@ static bool is_exact(sqlite3_index_info *info) {
 }
 
 void npyext_take_window(sqlite3_index_info *info, npyext_plan *plan) {
-    /* 3.38 is the first to offer them */
+    /* SQLite passes them on since 3.38 */
     if (sqlite3_libversion_number() < 3038000 || !is_exact(info))
         return;
     for (int i = 0; i < info->nConstraint && plan->nterms < NPYEXT_MAX_TERMS; i++) {
@@ -38,14 +38,14 @@ void npyext_take_window(sqlite3_index_info *info, npyext_plan *plan) {
             continue;
         plan->terms[plan->nterms++] = (npyext_term){.column = NPYEXT_NO_COLUMN, .op = (unsigned char)op};
         info->aConstraintUsage[i].argvIndex = plan->nterms;
-        /* Before 3.46 a UNION ALL loses rows by it. */
+        /* Before 3.46, that makes a UNION ALL lose rows. */
         bool is_skipped = op == SQLITE_INDEX_CONSTRAINT_OFFSET && sqlite3_libversion_number() >= 3046000;
         info->aConstraintUsage[i].omit = is_skipped;
     }
 }
 
-/* As SQLite reads them: what is negative is no limit, and no offset. It has refused already what is no whole
- * number. */
+/* As SQLite reads them: a negative value is no limit, or no offset. It has refused already what is not a
+ * whole number. */
 static int64_t window_count_of(sqlite3_value *value, int64_t if_negative) {
     npyext_range range = {0, INT64_MAX};
     npyext_range_narrow(&range, SQLITE_INDEX_CONSTRAINT_EQ, value);

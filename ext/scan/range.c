@@ -1,10 +1,12 @@
+/* The range of an INTEGER that comparisons leave, judged as SQLite would: affinities, fractions, and numbers
+ * beyond 64 bits. */
 #include "plan.h"
 
 #include <math.h>
 #include <string.h>
 
 static const npyext_range nothing = {1, 0};
-static const double RANGE_TWO_TO_63 = 9223372036854775808.0; /* above every integer */
+static const double RANGE_TWO_TO_63 = 9223372036854775808.0; /* above every int64 */
 
 static bool asks_above(int op) {
     return op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
@@ -56,7 +58,7 @@ static const char *range_skip_digits(const char *at, const char *end) {
 }
 
 /* What numeric affinity makes of a text (datatype3.html, section 3): SQLITE_INTEGER, SQLITE_FLOAT, or
- * SQLITE_TEXT when the whole of it is not a number. Blanks around it do not matter. */
+ * SQLITE_TEXT if it is not a number as a whole. Blanks around it do not matter. */
 static int range_numeric_type(const char *text, size_t nbytes) {
     const char *end = text + nbytes;
     const char *digits = range_skip_sign(range_skip_blanks(text, end), end);
@@ -79,18 +81,18 @@ static int range_numeric_type(const char *text, size_t nbytes) {
     return ndigits > 0 && range_skip_blanks(at, end) == end ? type : SQLITE_TEXT;
 }
 
-/* The type that a value has beside an INTEGER column. sqlite3_value_numeric_type would tell, but it changes
- * the value, whose register may serve for more than this; and a copy by sqlite3_value_dup belongs to no
+/* The type of a value when it is compared with an INTEGER column. sqlite3_value_numeric_type would tell, but
+ * it changes the value, whose register may have other uses; and a copy by sqlite3_value_dup belongs to no
  * database, which crashes SQLite 3.53. */
 static int range_type_of(sqlite3_value *value) {
     int type = sqlite3_value_type(value);
     if (type != SQLITE_TEXT)
         return type;
     const char *text = (const char *)sqlite3_value_text(value);
-    if (text == NULL) /* no memory for it as UTF-8 */
+    if (text == NULL) /* no memory to convert it to UTF-8 */
         return SQLITE_NULL;
     size_t nbytes = (size_t)sqlite3_value_bytes(value);
-    if (sqlite3_libversion_number() >= 3053000) /* a number's text ends at a NUL since then */
+    if (sqlite3_libversion_number() >= 3053000) /* since then, a number's text ends at a NUL */
         nbytes = strlen(text);
     type = range_numeric_type(text, nbytes);
     bool is_beyond = type == SQLITE_INTEGER && !(fabs(sqlite3_value_double(value)) < RANGE_TWO_TO_63);

@@ -34,8 +34,8 @@ static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
     if (npyext_argument_is_given(&scan->arguments[NPYEXT_SOURCE]) &&
         (!takes_two || npyext_argument_is_given(&scan->arguments[NPYEXT_OTHER_SOURCE])))
         return NPYX_OK;
-    /* SQLite gives no constraint for a column that is compared with one of the same table, nor for one of a
-     * later table. */
+    /* SQLite gives no constraint for a column that is compared with one of the same table, or of a later
+     * one. */
     const char *hint = scan->plan.names_source
                            ? "; a column that is an argument belongs to a table before it, "
                              "and a bare name may mean a column of the function itself: "
@@ -46,8 +46,8 @@ static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
                      scan->function->example == NULL ? "'x.npy'" : scan->function->example, hint);
 }
 
-/* The argument or the prune that takes a term's value; both NULL for terms that the function itself looks at.
- */
+/* What takes a term's value: an argument or a prune; both are NULL for terms that the function reads
+ * itself. */
 typedef struct term_target {
     npyext_argument *argument;
     npyext_prune *prune;
@@ -78,7 +78,7 @@ bool npyext_scan_is_same(npyext_scan *scan, const npyext_request *request) {
     return true;
 }
 
-/* The list of an IN, unless it has something else than texts and NULLs, which equal nothing. */
+/* Takes the list of an IN, unless it has anything but texts and NULLs, which equal nothing. */
 static npyx_status prune_take_list(npyext_prune *prune, sqlite3_value *list, npyx_error *error) {
     sqlite3_value *value = NULL;
     if (prune->is_list)
@@ -103,12 +103,12 @@ npyx_status npyext_prune_take(npyext_prune *prune, int op, sqlite3_value *value,
         NPYX_TRY(prune_take_list(prune, value, error));
     else if (prune->text.type == 0)
         NPYX_TRY(npyext_argument_copy(&prune->text, value, error));
-    /* Only a text equals a text for certain: a number may become one by the column's affinity. */
+    /* Only a TEXT is compared as it is: the column's affinity may turn a number into a text. */
     prune->is_active = prune->is_list || prune->text.type == SQLITE_TEXT;
     return NPYX_OK;
 }
 
-/* Copies the arguments out of argv. */
+/* Copies arguments, and conditions on paths and names, out of argv. */
 static npyx_status copy_values(npyext_scan *scan, sqlite3_value **argv, npyx_error *error) {
     for (int i = 0; i < scan->plan.nterms; i++) {
         const npyext_term *term = &scan->plan.terms[i];
@@ -144,7 +144,7 @@ npyx_status npyext_scan_begin(npyext_scan *scan, const npyext_request *request, 
                               npyx_error *error) {
     int64_t tick = scan->tick;
     npyx_status status = npyext_scan_take(scan, request, error);
-    if (keeps_files) /* one tick a cursor: a file is validated once for it */
+    if (keeps_files) /* one tick for each cursor, so that it validates a file once */
         scan->tick = tick == 0 ? npyext_cache_tick(scan->connection) : tick;
     if (status != NPYX_OK || scan->has_null)
         return status;
@@ -208,7 +208,7 @@ npyx_status npyext_scan_next_file(npyext_scan *scan, npyx_error *error) {
                              error);
 }
 
-/* Whether one array of each file is asked for, by its name, its idx or a handle. */
+/* Whether one array of each file is asked for: by its name, its idx or a handle. */
 static bool chooses_one(const npyext_scan *scan) {
     return npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]) || scan->files.is_handle;
 }
@@ -221,11 +221,11 @@ static npyx_status choose_member(npyext_scan *scan, int64_t *index, npyx_error *
         return NPYX_OK;
     }
     npyx_status status = npyext_member_find(scan->opened.archive, member, index, error);
-    /* one name for many files: those without it are not meant */
+    /* with one name for several files, those without it are skipped */
     return status == NPYX_NOT_FOUND && scan->files.is_many ? NPYX_DONE : status;
 }
 
-/* Makes an entry the one at hand. */
+/* Makes an entry the current one. */
 static npyx_status go_to_entry(npyext_scan *scan, int64_t index, npyx_error *error) {
     npyx_status status = npyx_archive_entry(scan->opened.archive, index, &scan->entry, error);
     scan->index = index;
@@ -237,8 +237,8 @@ static npyx_status go_to_entry(npyext_scan *scan, int64_t index, npyx_error *err
     return status;
 }
 
-/* Whether no entry behind the one at hand has the name that is asked for. A .ten would have to be read for
- * it. */
+/* Whether no entry after the current one has the name that is asked for. A .ten would have to be read to find
+ * out. */
 static bool is_last_of_name(const npyext_scan *scan) {
     npyx_archive *archive = scan->opened.archive;
     npyx_entry entry;
@@ -276,7 +276,7 @@ npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
 }
 
 bool npyext_scan_is_single(npyext_scan *scan) {
-    if (scan->is_single) /* every lookup asks */
+    if (scan->is_single) /* every look-up asks */
         return true;
     bool is_one_array = chooses_one(scan) || scan->is_only_entry ||
                         (scan->opened.archive != NULL && npyx_archive_is_one_npy(scan->opened.archive));
@@ -300,12 +300,12 @@ npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error) {
 }
 
 npyext_place npyext_scan_place(const npyext_scan *scan) {
-    /* without a file the fault lies in the call */
+    /* without a file, the error is in the call */
     const char *path = scan->path != NULL ? scan->path : npyext_source_shown(&scan->arguments[NPYEXT_SOURCE]);
     return (npyext_place){.path = path, .entry = scan->has_entry ? &scan->entry : NULL};
 }
 
-/* Of the arguments and the path: once a file, because a BLOB may be long. */
+/* Of the arguments and the path. Made once for each file, because a BLOB may be long. */
 static uint64_t hash_file(const npyext_scan *scan) {
     static const uint8_t key[NPYX_SIPHASH_KEY_NBYTES]; /* rows have the same keys on every connection */
     uint64_t facts[NPYEXT_NROLES + 1][4] = {0};
@@ -316,7 +316,7 @@ static uint64_t hash_file(const npyext_scan *scan) {
         memcpy(&facts[role][2], &argument->real, sizeof argument->real);
         facts[role][3] = npyx_siphash(key, argument->bytes, argument->nbytes);
     }
-    /* A place counts what was pruned before it, too: each branch of an OR has the same key. */
+    /* Pruned paths count, so that an array has the same key in each branch of an OR. */
     facts[NPYEXT_NROLES][0] = scan->files.is_list ? scan->next_file : 0;
     const npyext_part part = npyext_files_part(&scan->files, scan->next_file - 1);
     facts[NPYEXT_NROLES][2] = part.is_range ? (uint64_t)part.off : UINT64_MAX;

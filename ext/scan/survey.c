@@ -19,7 +19,7 @@ static npyx_status survey_check_format(const npyext_survey *survey, npyx_error *
                      format == NPYX_FORMAT_TAR ? "tar_members" : "npy_meta");
 }
 
-/* Opens the next file; its failure may be a row. */
+/* Opens the next file; an error may become a row. */
 static npyx_status survey_next_file(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->base.scan;
     survey->nrows_of_file = 0;
@@ -27,7 +27,7 @@ static npyx_status survey_next_file(npyext_survey *survey, npyx_error *error) {
     survey->base.is_eof = status == NPYX_DONE;
     NPYX_TRY(status);
     status = survey_check_format(survey, error);
-    if (status != NPYX_OK) /* its row is all there is to say */
+    if (status != NPYX_OK) /* its row says all there is to say */
         scan->next_index = INT64_MAX;
     return status == NPYX_OK ? NPYX_DONE : status;
 }
@@ -44,8 +44,8 @@ npyx_status npyext_survey_step(npyext_cursor *cursor, npyx_error *error) {
         survey->nrows_of_file += status != NPYX_DONE;
         return status;
     }
-    /* Behind the last one, or a damaged directory: there is no way past it. The file is closed by the next
-     * call: its row still shows its format. */
+    /* After the last entry, or at a damaged directory, which cannot be passed. The file is closed by the next
+     * call, as its row still shows its format. */
     scan->index = -1;
     scan->next_index = INT64_MAX;
     bool is_row = status == NPYX_DONE && survey->nrows_of_file == 0 && methods_of(cursor)->lists_empty;

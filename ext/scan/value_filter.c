@@ -1,3 +1,5 @@
+/* Comparisons with whole blocks: which terms of a plan can be judged without affinities, and a bit for each
+ * item that they let pass. */
 #include "item_cursor.h"
 
 void npyext_value_filter_init(npyext_value_filter *filter, npyx_host *host) {
@@ -11,7 +13,7 @@ void npyext_value_filter_clear(npyext_value_filter *filter) {
     npyx_buffer_clear(&filter->bitmap);
 }
 
-/* False for what is no number. */
+/* False for a value that is not a number. */
 static bool read_operand(sqlite3_value *value, npyx_operand *operand) {
     int type = sqlite3_value_type(value);
     *operand = (npyx_operand){.is_real = type == SQLITE_FLOAT};
@@ -22,7 +24,7 @@ static bool read_operand(sqlite3_value *value, npyx_operand *operand) {
     return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 }
 
-/* The list of an IN. False when not all of it are numbers (NULLs, which equal nothing, aside). */
+/* Reads the list of an IN. False unless all of it are numbers (or NULLs, which equal nothing). */
 static bool read_list(npyext_value_filter *filter, npyext_value_term *term, sqlite3_value *list) {
     sqlite3_value *value = NULL;
     term->is_list = true;
@@ -40,7 +42,8 @@ static bool read_list(npyext_value_filter *filter, npyext_value_term *term, sqli
     return code == SQLITE_DONE && filter->operands.status == NPYX_OK;
 }
 
-/* False when memory is out, and for what is no TEXT, or one that an affinity may make a number. */
+/* False if memory runs out, and for a value that is not a TEXT, or that an affinity may turn into a
+ * number. */
 static bool filter_read_text(npyext_value_filter *filter, npyext_value_term *term, sqlite3_value *value) {
     if (sqlite3_value_type(value) != SQLITE_TEXT)
         return false;
@@ -85,8 +88,8 @@ void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *pl
     }
 }
 
-/* Whether values that are JSON are compared with a number, which is a mistake. That they are unequal to it is
- * no news, and left to SQLite, which hands <> and IS NOT to a table only since 3.51. */
+/* Whether values that are JSON are compared with a number, which is a mistake. Not if by <>, which is true of
+ * them all: SQLite answers that itself before 3.51, where it is never taken (plan.h). */
 static bool compares_numbers(const npyext_value_filter *filter) {
     for (int i = 0; i < filter->nterms; i++) {
         const npyext_value_term *term = &filter->terms[i];
@@ -129,16 +132,16 @@ npyx_status npyext_value_filter_check_rows(const npyext_value_filter *filter, co
                      npyx_buffer_text(&shape), npyx_buffer_text(&slice));
 }
 
-/* Room for an item that each text must be equal to; false where texts say nothing of items. */
+/* Reserves an item for each text that items are to equal; false if the texts say nothing about the items. */
 static bool reserve_items(npyext_value_filter *filter, const npyx_dtype *dtype) {
-    enum { MAX_ITEMSIZE = 1 << 12 }; /* many of them are in a block */
+    enum { MAX_ITEMSIZE = 1 << 12 }; /* so that many are in a block */
     bool is_of_texts = dtype->type == NPYX_TEXT || dtype->type == NPYX_BYTES;
     npyx_buffer_reset(&filter->items);
     return filter->ntexts > 0 && is_of_texts && dtype->itemsize > 0 && dtype->itemsize <= MAX_ITEMSIZE &&
            npyx_buffer_reserve(&filter->items, filter->ntexts * (size_t)dtype->itemsize);
 }
 
-/* What fits no item (it is too long, is no UTF-8, or ends in a NUL) is equal to none. */
+/* A text that fits no item (too long, not UTF-8, or ending in a NUL) equals none. */
 static void begin_text(npyext_value_filter *filter, const npyext_value_term *term, const npyx_dtype *dtype,
                        npyx_filter *made) {
     uint8_t *item = (uint8_t *)filter->items.bytes + filter->items.nbytes;
@@ -154,17 +157,17 @@ static void begin_text(npyext_value_filter *filter, const npyext_value_term *ter
 void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dtype) {
     bool is_complex = npyx_dtype_kind(dtype) == 'c', has_items = reserve_items(filter, dtype);
     filter->nfilters = 0;
-    if (dtype->has_objects) /* a value of whatever kind */
+    if (dtype->has_objects) /* their values are of any kind */
         return;
     for (int i = 0; i < filter->nterms; i++) {
         npyext_value_term term = filter->terms[i];
         bool is_part = term.component != NPYX_WHOLE;
-        /* without a number there are no parts, and the imaginary one of a number is 0 */
+        /* only numbers have parts, and the imaginary part of a real number is 0 */
         if (!is_complex && is_part && (!npyx_dtype_is_real(dtype) || term.component == NPYX_IMAGINARY_PART))
             continue;
         if (term.is_text && !has_items)
             continue;
-        if (!is_complex) /* a number is its own real part */
+        if (!is_complex) /* a real number is its own real part */
             term.component = NPYX_WHOLE;
         npyx_filter *made = &filter->filters[filter->nfilters];
         const npyx_operand *listed = (const npyx_operand *)(const void *)filter->operands.bytes;

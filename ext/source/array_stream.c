@@ -6,8 +6,8 @@ static bool is_fortran(const npyx_array *array) {
     return npyx_header_npy_is_fortran(array->ndim, array->shape, array->fortran_order);
 }
 
-/* Appends all items to an archive or, where that is NULL, to a sink: as they lie, in which case they are read
- * one after the other, or in C order. */
+/* Appends all items to an archive or, if that is NULL, to a sink: in C order, or as they are stored, so that
+ * they are read one after the other. */
 static npyx_status stream_items(npyext_array_value *value, bool in_c_order, npyx_archive_writer *archive,
                                 npyx_sink *sink, npyx_error *error) {
     npyx_view view;

@@ -1,14 +1,13 @@
 #include "array_value.h"
 
-/* A number that is the same throughout a run of a statement, and another one in the next: files are held
- * against the file system once a statement.
+/* A number that stays the same throughout a run of a statement and differs in the next: files are checked
+ * against the file system once for each run.
  *
- * SQLite keeps auxiliary data of a negative number for the whole statement until it halts, for all functions
- * in it (sqlite3VdbeDeleteAuxData). It documents numbers from 0 on alone and leaves the negative ones to the
- * future, but its own JSON functions have depended on this since 3.9, and numbers from 0 on are forgotten
- * from call to call unless the argument is a constant. Nothing else tells where a statement begins; looking
- * at the file for every call would cost 2.2 us of 2.6. Were SQLite ever to keep nothing, that is what would
- * happen. */
+ * SQLite keeps auxiliary data with a negative number until the statement halts, for all functions in it
+ * (sqlite3VdbeDeleteAuxData). It documents only numbers from 0 on, and reserves negative ones for the future,
+ * but its own JSON functions have depended on this since 3.9. Data with a number from 0 on is dropped after
+ * each call unless the argument is a constant. Nothing else shows where a statement begins, and checking the
+ * file in every call would cost 2.2 us of 2.6. If SQLite ever kept nothing, every call would do so. */
 static int64_t statement_tick(sqlite3_context *context, npyext_connection *connection) {
     enum { AUXILIARY = -0x6e7078 };
     const int64_t *kept = sqlite3_get_auxdata(context, AUXILIARY);
@@ -41,7 +40,7 @@ static npyx_status fail_type(const npyext_caller *caller, sqlite3_value *argumen
                      caller->call, quoted);
 }
 
-/* For a BLOB that is no .npy: says what it is. */
+/* For a BLOB that is not a .npy: says what it is. */
 static npyx_status fail_blob(npyext_array_value *value, const npyext_caller *caller, npyx_error *error) {
     npyx_archive *archive = NULL;
     NPYX_TRY(npyext_open_blob(&value->connection->host, value->bytes, value->nbytes, NPYX_NO_HINT, &archive,
@@ -54,10 +53,10 @@ static npyx_status fail_blob(npyext_array_value *value, const npyext_caller *cal
                      format == NPYX_FORMAT_NPZ ? "an" : "a", npyx_format_name(format), caller->call);
 }
 
-/* Bytes behind an array are ignored, but another array is not. */
+/* Bytes after an array are ignored, unless they are another array. */
 static npyx_status check_is_only(const npyext_array_value *value, const npyext_caller *caller,
                                  npyx_error *error) {
-    if (value->array->dtype->has_objects) /* a pickle, which does not say where it ends */
+    if (value->array->dtype->has_objects) /* a pickle: its header does not say where it ends */
         return NPYX_OK;
     size_t end = (size_t)(value->array->data_off + value->array->nbytes);
     if (!npyx_begins_npy((const char *)value->bytes + end, value->nbytes - end))
@@ -115,7 +114,7 @@ npyx_status npyext_array_value_open(npyext_array_value *value, npyext_connection
         return fail_type(caller, argument, error);
     value->bytes = sqlite3_value_blob(argument);
     value->nbytes = (size_t)sqlite3_value_bytes(argument);
-    if (value->bytes == NULL && value->nbytes > 0) /* a zeroblob that could not be written out */
+    if (value->bytes == NULL && value->nbytes > 0) /* a zeroblob that there was no memory for */
         return npyx_fail_nomem(error);
     if (!npyext_handle_is_like(value->bytes, value->nbytes))
         return open_blob(value, caller, error);
@@ -123,8 +122,8 @@ npyx_status npyext_array_value_open(npyext_array_value *value, npyext_connection
         value, context == NULL ? npyext_cache_tick(connection) : statement_tick(context, connection), error);
 }
 
-/* Reads the objects of a BLOB, whose description is another BLOB's, too: this one has a description of its
- * own then, and the objects in the place of its bytes. */
+/* Reads the objects of a BLOB. The memo's description may serve other BLOBs with the same header, so this one
+ * gets a description of its own, and the objects take the place of its bytes. */
 static npyx_status hold_blob(npyext_array_value *value, npyx_error *error) {
     npyx_host *host = &value->connection->host;
     npyx_objects *objects = NULL;
@@ -180,20 +179,20 @@ npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **s
     return NPYX_OK;
 }
 
-/* A way through the rows of a view, a block at a time: in place for a BLOB whose rows lie in C order. Only
- * for views with bytes: of items without any there may be more than anybody can count. */
+/* Goes through the rows of a view, a block at a time; in place for a BLOB whose rows are in C order. Only for
+ * views that have bytes: there may be more items of 0 bytes than anyone can count. */
 typedef struct value_walk {
     npyext_array_value *value;
     const npyx_view *view;
     npyx_reader reader; /* its row_nelem and row_nbytes are a row's */
     bool is_in_place;
     int64_t row; /* the next */
-    /* the block at hand, byte order as in the array */
+    /* the current block, in the array's byte order */
     const uint8_t *rows;
     int64_t nrows, nelem;
 } value_walk;
 
-/* To be cleared whatever the status. A row beyond SQLite's length limit gives NPYX_TOOBIG. */
+/* Clear walk->reader whatever the status. */
 static npyx_status walk_begin(value_walk *walk, npyext_array_value *value, const npyx_view *view,
                               npyx_error *error) {
     npyext_connection *connection = value->connection;
@@ -206,7 +205,7 @@ static npyx_status walk_begin(value_walk *walk, npyext_array_value *value, const
     return NPYX_OK;
 }
 
-/* NPYX_DONE behind the last block. Polls the host. */
+/* NPYX_DONE after the last block. A row beyond SQLite's length limit is NPYX_TOOBIG. Polls the host. */
 static npyx_status walk_next(value_walk *walk, npyx_error *error) {
     npyx_reader *reader = &walk->reader;
     int64_t left = reader->nrows - walk->row;
@@ -233,13 +232,12 @@ npyx_status npyext_items_reserve(npyx_buffer *out, const npyx_dtype *dtype, int6
     int64_t nbytes;
     if (!npyx_multiply_i64(nelem, dtype->itemsize, &nbytes) || (uint64_t)nbytes > SIZE_MAX)
         out->status = NPYX_TOOBIG;
-    else if (npyx_buffer_reserve(out,
-                                 nbytes > 0 ? (size_t)nbytes : 1)) /* room for nothing is somewhere, too */
+    else if (npyx_buffer_reserve(out, nbytes > 0 ? (size_t)nbytes : 1)) /* even no items need an address */
         *items = (uint8_t *)out->bytes + out->nbytes;
     return npyx_buffer_check(out, error);
 }
 
-/* Whether a view has bytes at all: items without any may be claimed in any number. */
+/* Whether a view has bytes at all: a header may claim any number of items of 0 bytes. */
 static bool has_bytes(const npyx_view *view) {
     return view->dtype->itemsize > 0 && npyx_view_nelem(view) > 0;
 }
@@ -248,7 +246,7 @@ npyx_status npyext_array_value_append_items(npyext_array_value *value, const npy
                                             bool as_little_endian, npyx_buffer *out, npyx_error *error) {
     if (!has_bytes(view))
         return npyx_buffer_check(out, error);
-    /* all at once, so that what passes the limit is refused before anything is read */
+    /* all at once, so that what exceeds the limit is refused before anything is read */
     if (!npyx_buffer_reserve(out, (size_t)(npyx_view_nelem(view) * view->dtype->itemsize)))
         return npyx_buffer_check(out, error);
     value_walk w;
@@ -291,7 +289,8 @@ npyx_status npyext_array_value_append_converted(npyext_array_value *value, const
     return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
 }
 
-/* Blocks are lists of their own: the bracket that ends one gives way to the comma that begins the next. */
+/* Each block is written as a list of its own: the comma before a block replaces the bracket that ended the
+ * last one. */
 static npyx_status append_lists(npyext_array_value *value, const npyx_view *view, npyx_buffer *out,
                                 npyx_error *error) {
     int64_t shape[NPYX_MAX_NDIM];
@@ -316,7 +315,7 @@ npyx_status npyext_array_value_append_json(npyext_array_value *value, const npyx
                                            npyx_error *error) {
     const uint8_t *item = (const uint8_t *)"";
     if (out->limit_nbytes != 0 && npyx_view_nelem(view) > (int64_t)out->limit_nbytes / 2 && view->ndim > 0)
-        out->status = NPYX_TOOBIG; /* a digit and a comma each at least: known before anything is read */
+        out->status = NPYX_TOOBIG; /* each takes a digit and a comma at least: no need to read anything */
     else if (view->ndim > 0 && has_bytes(view))
         return append_lists(value, view, out, error);
     else if (view->ndim == 0)

@@ -1,3 +1,5 @@
+/* The array of an archive that a member argument chooses: which one that is, the array as a .npy, and what
+ * the planner can learn of it. */
 #include "array_value.h"
 
 #include "pattern.h"
@@ -34,8 +36,8 @@ static npyx_status append_bytes(npyx_source *payload, int64_t off, int64_t end, 
     return npyx_buffer_check(out, error);
 }
 
-/* Puts the header that NumPy would write in the place of the one of header_nbytes at start, and drops what
- * follows the data. */
+/* Replaces the header_nbytes at start by the header that NumPy would write, and drops what follows the
+ * data. */
 static void replace_header(const npyx_array *array, size_t start, size_t header_nbytes, npyx_buffer *out) {
     npyx_buffer header = {.host = out->host};
     npyx_view view;
@@ -53,7 +55,7 @@ static void replace_header(const npyx_array *array, size_t start, size_t header_
     npyx_buffer_clear(&header);
 }
 
-/* An entry is read from its first byte to its last, for the CRC that stands behind it. */
+/* An entry is read from its first byte to its last, so that the CRC-32 of a zip's member is checked. */
 static npyx_status append_entry(npyx_source *payload, npyx_format format, const npyx_array *array,
                                 npyx_buffer *out, npyx_error *error) {
     size_t start = out->nbytes;
@@ -84,7 +86,7 @@ npyx_status npyext_member_append_npy(npyx_archive *archive, int64_t index, npyx_
 
 /* ---- prospects ---- */
 
-/* The index of the array that is meant; -1 when it may be several, or none. */
+/* The index of the array that is meant; -1 if there may be several, or none. */
 static int64_t prospect_choose(npyx_archive *archive, sqlite3_value *member) {
     npyx_error error;
     npyext_argument argument = {0};
@@ -115,7 +117,7 @@ npyext_prospect npyext_prospect_of(npyext_connection *connection, sqlite3_value 
     if (sqlite3_value_type(source) != SQLITE_TEXT || connection->policy.entry_point == NPYEXT_ENTRY_BLOB)
         return prospect;
     const char *path = (const char *)sqlite3_value_text(source);
-    /* what may be a pattern or a list is not looked for on the disk */
+    /* what may be a pattern or a list is not looked up on disk */
     if (path == NULL || npyext_pattern_is_pattern(path) || path[strspn(path, " \t\r\n")] == '[')
         return prospect;
     npyx_error error;

@@ -1,6 +1,6 @@
 #include "opener.h"
 
-/* Ends what was opened ahead. */
+/* Stops opening files ahead. */
 static void files_rest(npyext_files *files) {
     npyx_files_ahead_stop(files->ahead);
     files->ahead = NULL;
@@ -31,7 +31,7 @@ npyext_part npyext_files_part(const npyext_files *files, size_t index) {
 
 /* ---- ranges: {"path": "train-000000.tar", "offset": 1536, "nbytes": 4224} ---- */
 
-/* Adds a path of which a part is meant. */
+/* Adds a path of which only a part is meant. */
 static npyx_status files_add_range(npyext_files *files, const char *path, size_t path_nbytes,
                                    npyext_part part, npyx_error *error) {
     npyx_host *host = files->paths.arena.host;
@@ -56,13 +56,14 @@ static npyx_status fail_range(npyx_error *error) {
         "on), as in {\"path\": \"x.tar\", \"offset\": 1536, \"nbytes\": 4224}");
 }
 
-/* Whether json_each takes JSON5, too: then json_valid tells what is JSON on every SQLite. It is not asked by
- * older ones, where it says no when memory is out; the others fail, and how tells why. */
+/* Whether json_each accepts JSON5, too (since 3.42). Then json_valid is asked as well, so that every SQLite
+ * takes the same texts for JSON. Older ones do not ask it: there it returns 0 when memory runs out, whereas
+ * the other functions fail with a code that tells why. */
 static bool takes_json5(void) {
     return sqlite3_libversion_number() >= 3042000;
 }
 
-/* Adds what a JSON object says. NPYX_DONE: the text is no JSON object. */
+/* Adds the range that a JSON object describes. NPYX_DONE if the text is not a JSON object. */
 static npyx_status add_json_range(npyext_connection *connection, npyext_files *files, const char *text,
                                   size_t nbytes, npyx_error *error) {
     static const char query[] =
@@ -110,13 +111,13 @@ static npyx_status add_path_or_pattern(npyext_files *files, const char *text, si
     return npyext_pattern_expand(text, &files->paths, error);
 }
 
-/* The status of a statement over a list that failed: a list must not be cut silently. */
+/* Fails for a statement over a list that failed: a list must not be truncated silently. */
 static npyx_status fail_list(npyext_connection *connection, int code, npyx_error *error) {
     NPYX_TRY(npyext_fail_code(code, error));
     return npyx_fail(error, NPYX_IO, -1, "the list cannot be read (%s)", sqlite3_errmsg(connection->db));
 }
 
-/* Adds the list's entry at which the statement is. */
+/* Adds the entry of the list that the statement is at. */
 static npyx_status add_list_entry(npyext_connection *connection, npyext_files *files, sqlite3_stmt *statement,
                                   npyx_error *error) {
     enum { SHOWN_NBYTES = 60 };
@@ -134,8 +135,8 @@ static npyx_status add_list_entry(npyext_connection *connection, npyext_files *f
         value);
 }
 
-/* NPYX_DONE unless the text is a JSON array that is empty or has a string or a null in it. SQLite's own JSON
- * functions parse it. */
+/* Adds the entries of a JSON array. NPYX_DONE if the text is not one, or is neither empty nor contains a
+ * string, a null or an object. SQLite's own JSON functions parse it. */
 static npyx_status add_json_list(npyext_connection *connection, npyext_files *files, const char *text,
                                  size_t nbytes, npyx_error *error) {
     static const char *const queries[] = {
@@ -170,7 +171,7 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
     return status;
 }
 
-/* What npy_file made on this connection. */
+/* Adds the file of a handle, which npy_file must have made on this connection. */
 static npyx_status add_handle(npyext_connection *connection, npyext_files *files,
                               const npyext_argument *source, npyx_error *error) {
     npyext_handle handle;
@@ -188,7 +189,8 @@ static npyx_status add_handle(npyext_connection *connection, npyext_files *files
     return NPYX_OK;
 }
 
-/* Behind a bracket: Python's list, or JSON with a comma too many; a set of characters hardly begins so. */
+/* Of the text after a `[`: then a list is meant (Python's, or JSON with a comma too many), since a bracket in
+ * a pattern hardly begins with a quote. */
 static bool begins_with_quote(const char *text) {
     text += strspn(text, " \t\r\n");
     return *text == '"' || *text == '\'';
@@ -229,7 +231,7 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
     return add_path_or_pattern(files, text, source->nbytes, error);
 }
 
-/* A source longer than this is a list that no message needs to repeat. */
+/* A longer source is a list that no message needs to repeat. */
 enum { SHOWN_SOURCE_NBYTES = 300 };
 
 const char *npyext_source_shown(const npyext_argument *source) {
@@ -238,7 +240,8 @@ const char *npyext_source_shown(const npyext_argument *source) {
     return source->type == SQLITE_TEXT && source->nbytes <= SHOWN_SOURCE_NBYTES ? source->bytes : NULL;
 }
 
-/* File number index as it was opened ahead, if it was; a few in order show that more are wanted. */
+/* Takes file number index if it was opened ahead; NPYX_DONE if it was not. Opening ahead begins after a few
+ * files in order, which show that more are wanted. */
 static npyx_status files_take(npyext_connection *connection, npyext_files *files, size_t index,
                               npyext_open_file *taken, npyx_error *error) {
     enum { NBEFORE = 4, MIN_NAHEAD = 8 };

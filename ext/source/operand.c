@@ -21,7 +21,7 @@ static npyx_status operand_find_only(npyext_operand *operand, int64_t *index, np
     npyx_status status = npyx_archive_entry(archive, 0, &entry, error);
     if (status == NPYX_OK)
         status = npyx_archive_entry(archive, 1, &entry, error);
-    if (status != NPYX_OK) /* NPYX_DONE: there is one, or none, which describing it says */
+    if (status != NPYX_OK) /* NPYX_DONE: there is one, or none; then describing it fails */
         return status == NPYX_DONE ? NPYX_OK : status;
     return npyx_refuse(error, "holds several arrays; one of them is "
                               "(SELECT array FROM npy_file('x.npz', 'name'))");

@@ -1,6 +1,6 @@
 /*
- * An array that a table function takes beside its source: the vectors that npy_nearest looks for, the labels
- * of npy_stats. It is a .npy BLOB or a handle or, where paths are taken, a file of one array.
+ * An array that a table function takes in addition to its source: the vectors that npy_nearest looks for, the
+ * labels of npy_stats. It is a .npy BLOB, a handle or, where paths are accepted, a file of one array.
  */
 #ifndef NPYEXT_OPERAND_H
 #define NPYEXT_OPERAND_H
@@ -8,8 +8,8 @@
 #include "opener.h"
 
 typedef struct npyext_operand {
-    const npyx_array *array; /* described, of values and not of objects; NULL: nothing is open */
-    npyx_source *payload;    /* that its offsets are of */
+    const npyx_array *array; /* described; its items are values, not objects. NULL: nothing is open */
+    npyx_source *payload;    /* the source that the array's offsets refer to */
     /* private */
     npyext_connection *connection;
     npyx_array described;
@@ -17,14 +17,14 @@ typedef struct npyext_operand {
     npyext_opened opened;
 } npyext_operand;
 
-/* Opens what an argument, which is given and outlives the operand, stands for. what is the argument's name;
- * messages begin with it. takes_path: a TEXT is a path, and no pattern or list; otherwise it is refused, with
- * the advice. To be closed whatever the status. */
+/* Opens the array that an argument stands for, which must be given and must outlive the operand. Messages
+ * begin with what, the argument's name. If takes_path, a TEXT is a path, never a pattern or a list; otherwise
+ * it is refused, with advice. Close the operand whatever the status. */
 npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *connection,
                                 const npyext_argument *argument, const char *what, bool takes_path,
                                 npyx_error *error);
 
-/* An operand of zeros is taken too. */
+/* Accepts a zero-initialised operand. */
 void npyext_operand_close(npyext_operand *operand);
 
 #endif

@@ -1,3 +1,4 @@
+/* The list of the paths of a source: copies in an arena, sorted with a key beside each pointer. */
 #include "pattern.h"
 
 npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error) {
@@ -21,8 +22,8 @@ void npyext_paths_clear(npyext_paths *paths) {
     *paths = (npyext_paths){.arena.host = paths->arena.host, .max_npaths = paths->max_npaths};
 }
 
-/* A match and its first bytes behind those that all share, as a number that sorts like them: it spares most
- * comparisons the way to the text, which is rarely in the processor's cache. */
+/* A path, and as a number that sorts like them, the 8 bytes after those that all paths share: most
+ * comparisons are decided without the text, which is rarely in the processor's cache. */
 typedef struct sort_item {
     uint64_t head;
     const char *path;
@@ -38,7 +39,7 @@ static sort_item make_sort_item(const char *path, size_t shared_nbytes) {
     return (sort_item){.head = head, .path = path};
 }
 
-/* shared: how many bytes all paths share. */
+/* shared: how many bytes all paths share at their beginning. */
 static int compare_sort_items(const void *a, const void *b, const void *shared) {
     const sort_item *left = a, *right = b;
     const size_t shared_nbytes = *(const size_t *)shared;

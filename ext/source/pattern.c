@@ -3,9 +3,9 @@
 #include <errno.h>
 
 enum {
-    PATTERN_NBYTES_MAX = 16384, /* without braces: four times the longest path that the kernel takes */
+    PATTERN_NBYTES_MAX = 16384, /* without braces: four times the longest path of the kernel */
     PARTS_MAX = 512,            /* keeps a walk's state small enough for the stack */
-    PATTERN_STEPS_PER_POLL = 64 /* entries of a folder, or files looked up */
+    PATTERN_STEPS_PER_POLL = 64 /* entries of folders, and files looked up */
 };
 
 typedef enum part_kind {
@@ -19,15 +19,15 @@ typedef struct pattern_part {
     const char *text;
 } pattern_part;
 
-/* Places in the pattern: the parts that the entries of a folder must be held against, ascending. */
+/* Places in the pattern: the parts that the entries of a folder are compared with, ascending. */
 typedef struct places {
     uint16_t parts[PARTS_MAX];
     size_t nparts;
 } places;
 
 /*
- * A folder is listed once, with all the places at which the pattern may stand there, so that several `**`
- * cost no more than one. Folders that wait for it are a stack of paths, not of descriptors: one folder is
+ * A folder is listed once, for all the places of the pattern that its entries may match, so several `**` cost
+ * no more than one. Folders to be listed wait on a stack of paths, not of descriptors: only one folder is
  * open at a time. A path too long for the kernel cannot be opened, which bounds the depth.
  */
 typedef struct pattern_walk {
@@ -36,14 +36,14 @@ typedef struct pattern_walk {
     npyx_buffer text; /* the pattern without braces, which the parts point into */
     pattern_part parts[PARTS_MAX];
     size_t nparts;
-    npyx_buffer path;   /* the folder at hand, with its slash, and then one of its entries */
+    npyx_buffer path;   /* the current folder, with its slash, and then one of its entries */
     size_t head_nbytes; /* of a path: what precedes the first part that is not literal */
-    places here;        /* of the folder at hand */
-    places below;       /* of the entry at hand, should it be a folder */
+    places here;        /* of the current folder */
+    places below;       /* of the current entry, if it is a folder */
     npyx_buffer waiting;
 } pattern_walk;
 
-/* How an entry of walk.waiting ends; before it lie the path and the places. */
+/* The end of an entry of walk.waiting; the path and the places come before it. */
 typedef struct waiting_tail {
     size_t path_nbytes;
     size_t nparts;
@@ -57,8 +57,8 @@ static bool is_last(const pattern_walk *walk, size_t part) {
     return part + 1 == walk->nparts;
 }
 
-/* Adds a place, and the one behind a `**`, which may stand for no folder. Called with ascending parts, which
- * may come twice. */
+/* Adds a place, and if it is a `**` the one after it, too, since `**` may stand for no folder. Parts are
+ * added in ascending order; the same one may come twice. */
 static void add_place(const pattern_walk *walk, places *places, size_t part) {
     size_t behind = part + (walk->parts[part].kind == PART_DEEP);
     for (; part <= behind; part++) {
@@ -73,8 +73,8 @@ static bool part_accepts(const pattern_part *part, const char *name) {
     return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && npyext_pattern_matches(part->text, name);
 }
 
-/* Whether an entry of the folder at hand matches the whole pattern if it is a file. Sets the places below it
- * for the case that it is a folder. */
+/* Whether an entry of the current folder matches the whole pattern, provided that it is a file. Sets the
+ * places below it, in case it is a folder. */
 static bool match_entry(pattern_walk *walk, const char *name, bool is_link) {
     bool matches = false;
     walk->below.nparts = 0;
@@ -97,13 +97,13 @@ static npyx_host *host_of(const pattern_walk *walk) {
     return walk->paths->arena.host;
 }
 
-/* Whether the path at hand is what the caller wrote, and leads out of the host's root. What is found to lead
- * there has no matches, as what cannot be read. */
+/* Whether the current path is as the caller wrote it and leads out of the host's root: an error. A path found
+ * on the way that leads out has no matches, like one that cannot be read. */
 static bool is_refused(const pattern_walk *walk, int errno_value) {
     return errno_value == EXDEV && host_of(walk)->root != NULL && walk->path.nbytes == walk->head_nbytes;
 }
 
-/* A fault of the system at walk.path, which must not pass for an empty answer. */
+/* Fails for an error of the system at walk.path, which must not pass for an empty answer. */
 static npyx_status fail_here(const pattern_walk *walk, int errno_value, const char *what, npyx_error *error) {
     enum { SHOWN_NBYTES = 200 };
     int nbytes = walk->path.nbytes < SHOWN_NBYTES ? (int)walk->path.nbytes : SHOWN_NBYTES;
@@ -113,7 +113,7 @@ static npyx_status fail_here(const pattern_walk *walk, int errno_value, const ch
                      nbytes == 0 ? "." : walk->path.bytes, strerror(errno_value));
 }
 
-/* The kind of walk.path, links followed, as bits of st_mode; 0 when there is no such file. */
+/* The kind of file at walk.path, links followed, as bits of st_mode; 0 if there is no such file. */
 static npyx_status look_up_kind(pattern_walk *walk, unsigned *kind, npyx_error *error) {
     npyx_stat status;
     npyx_buffer_append_char(&walk->path, '\0');
@@ -129,13 +129,13 @@ static npyx_status look_up_kind(pattern_walk *walk, unsigned *kind, npyx_error *
     return NPYX_OK;
 }
 
-/* Adds walk.path, which names a file that matches. */
+/* Adds walk.path, the name of a file that matches. */
 static npyx_status add_match(pattern_walk *walk, npyx_error *error) {
     NPYX_TRY(npyx_buffer_check(&walk->path, error));
     return npyext_paths_append(walk->paths, walk->path.bytes, walk->path.nbytes, error);
 }
 
-/* Lets walk.path, a folder with its slash, wait to be listed with the places below. */
+/* Puts walk.path, a folder with its slash, on the stack, to be listed for the places below. */
 static npyx_status push_folder(pattern_walk *walk, npyx_error *error) {
     waiting_tail tail = {.path_nbytes = walk->path.nbytes, .nparts = walk->below.nparts};
     npyx_buffer_append(&walk->waiting, walk->path.bytes, tail.path_nbytes);
@@ -163,7 +163,7 @@ static void pop_folder(pattern_walk *walk) {
 static npyx_status visit_entry(pattern_walk *walk, int folder, const npyx_listed *entry, npyx_error *error) {
     unsigned kind = entry->mode;
     npyx_stat found;
-    if (kind == 0) { /* some file systems do not say */
+    if (kind == 0) { /* some file systems do not tell */
         if (npyx_entry_stat(folder, entry->name, &found) == 0)
             kind = found.st_mode & S_IFMT;
         else if (!npyx_errno_is_absence(errno))
@@ -185,7 +185,7 @@ static npyx_status visit_entry(pattern_walk *walk, int folder, const npyx_listed
     return push_folder(walk, error);
 }
 
-/* *descriptor becomes -1 for a folder that is not to be read. */
+/* *descriptor is -1 for a folder that is not to be read. */
 static npyx_status pattern_open_folder(pattern_walk *walk, int *descriptor, npyx_error *error) {
     *descriptor = -1;
     size_t nbytes = walk->path.nbytes;
@@ -200,7 +200,7 @@ static npyx_status pattern_open_folder(pattern_walk *walk, int *descriptor, npyx
     return npyx_errno_is_absence(errno) ? NPYX_OK : fail_here(walk, errno, "cannot list the folder", error);
 }
 
-/* Each entry is looked up in the folder that is open, whatever its path leads to by now. */
+/* Entries are looked up in the open folder, wherever its path leads by now. */
 static npyx_status visit_entries(pattern_walk *walk, npyx_listing *listing, int folder, npyx_error *error) {
     size_t folder_nbytes = walk->path.nbytes;
     npyx_listed entry;
@@ -231,14 +231,14 @@ static npyx_status list_folder(pattern_walk *walk, npyx_error *error) {
     return status;
 }
 
-/* Adds walk.path when it names a regular file. */
+/* Adds walk.path if it names a regular file. */
 static npyx_status look_up_file(pattern_walk *walk, npyx_error *error) {
     unsigned kind;
     NPYX_TRY(look_up_kind(walk, &kind, error));
     return kind == S_IFREG ? add_match(walk, error) : NPYX_OK;
 }
 
-/* Goes through the literal parts next in the pattern without listing the folders on the way. */
+/* Follows the literal parts that come next in the pattern without listing the folders on the way. */
 static npyx_status visit_folder(pattern_walk *walk, npyx_error *error) {
     places *here = &walk->here;
     while (here->nparts == 1 && walk->parts[here->parts[0]].kind == PART_LITERAL) {
@@ -253,8 +253,8 @@ static npyx_status visit_folder(pattern_walk *walk, npyx_error *error) {
     return list_folder(walk, error);
 }
 
-/* Cuts walk.text into parts. What precedes the first part that is not literal becomes walk.path, as spelled.
- */
+/* Cuts walk.text into parts. What comes before the first part that is not literal becomes walk.path, as
+ * spelled. */
 static npyx_status split_pattern(pattern_walk *walk, npyx_error *error) {
     walk->nparts = 0;
     npyx_buffer_reset(&walk->path);
@@ -276,7 +276,7 @@ static npyx_status split_pattern(pattern_walk *walk, npyx_error *error) {
         bool is_repeated = is_deep && walk->nparts > 0 && walk->parts[walk->nparts - 1].kind == PART_DEEP;
         if (text[0] == '\0' || is_repeated)
             continue;
-        if (walk->nparts + 1 == PARTS_MAX) /* one is kept for the `*` */
+        if (walk->nparts + 1 == PARTS_MAX) /* one is reserved for the `*` */
             return npyx_fail(error, NPYX_INVALID, -1, "the pattern has more than %d parts", PARTS_MAX - 1);
         part_kind kind = is_deep ? PART_DEEP : is_wild ? PART_WILD : PART_LITERAL;
         walk->parts[walk->nparts++] = (pattern_part){.kind = kind, .text = text};
@@ -298,7 +298,7 @@ static npyx_status walk_pattern(pattern_walk *walk, const npyx_buffer *pattern, 
     if (pattern->status != NPYX_OK || walk->text.status != NPYX_OK)
         return npyx_fail_nomem(error);
     npyx_system_normalize(walk->text.bytes);
-    /* What ends in a slash names folders only. */
+    /* A path that ends in a slash names a folder, never a file. */
     if (pattern->nbytes == 0 || walk->text.bytes[pattern->nbytes - 1] == '/')
         return NPYX_OK;
     NPYX_TRY(split_pattern(walk, error));

@@ -1,33 +1,37 @@
+/* Expands braces without recursion. The braces and their commas are compiled into a list, and the patterns
+ * that they make are counted. A pattern is written by choosing an alternative of each group on the way; each
+ * choice notes the one before it and how much was written by then. The next pattern returns to the last
+ * choice that has another alternative, and writes again from there. */
 #include "pattern.h"
 #include "text/span.h"
 
 enum {
     PATTERNS_MAX = 1000000,
-    BRACES_MAX = 1000000, /* and commas in them */
-    RANGE_DIGITS_MAX = 18 /* what any 64-bit integer holds */
+    BRACES_MAX = 1000000, /* and the commas in them */
+    RANGE_DIGITS_MAX = 18 /* fit in any 64-bit integer */
 };
 
 static const size_t NONE = SIZE_MAX;
 
 typedef enum brace_kind {
-    BRACE_TEXT, /* a `{` without comma or range, which stands for itself */
+    BRACE_TEXT, /* a `{` without a comma or range: stands for itself */
     BRACE_OPEN,
     BRACE_COMMA,
     BRACE_CLOSE,
-    BRACE_RANGE /* a whole group, with no braces of its own */
+    BRACE_RANGE /* a whole group, with no braces inside */
 } brace_kind;
 
 struct npyext_brace {
     brace_kind kind;
     size_t off;   /* in the pattern */
-    size_t next;  /* OPEN, COMMA: the next comma or close of the same group */
-    size_t close; /* OPEN, COMMA, CLOSE: the close of the group; while compiling, the last in it so far */
+    size_t next;  /* OPEN, COMMA: the next comma or the close of the group */
+    size_t close; /* OPEN, COMMA, CLOSE: the group's close; while compiling, its last item so far */
     size_t outer; /* while compiling, the enclosing group; afterwards, the choice made before this one */
-    size_t npatterns_before; /* while compiling: of the finished alternatives */
-    size_t npatterns;        /* while compiling: of the alternative at hand */
+    size_t npatterns_before; /* while compiling: of the alternatives that are finished */
+    size_t npatterns;        /* while compiling: of the current alternative */
     size_t current;          /* OPEN: the brace or comma before the alternative that is chosen */
-    size_t written_nbytes;   /* what was written before the group */
-    size_t end_off;          /* RANGE: past its `}` */
+    size_t written_nbytes;   /* of out, before the group */
+    size_t end_off;          /* RANGE: after its `}` */
     int64_t first, last, value;
     int width;
 };
@@ -35,7 +39,7 @@ struct npyext_brace {
 typedef struct npyext_brace brace;
 typedef npyext_braces braces;
 
-/* Counts what compile_braces will list, which it may do unchecked after this. */
+/* Counts what compile_braces will list, so that it need not check. */
 static npyx_status check_braces(braces *braces, size_t *nitems_max, npyx_error *error) {
     size_t depth = 0, outermost_off = 0;
     *nitems_max = 0;
@@ -60,7 +64,7 @@ static npyx_status check_braces(braces *braces, size_t *nitems_max, npyx_error *
     return NPYX_OK;
 }
 
-/* Reads an end of a range and steps over it. *width becomes the longer of itself and the end's length. */
+/* Reads one end of a range and moves past it. *width grows to the end's length if that is longer. */
 static bool read_range_end(const char **text, int64_t *value, int *width, bool *is_padded) {
     const char *digits = *text + (**text == '-');
     uint64_t number;
@@ -75,7 +79,7 @@ static bool read_range_end(const char **text, int64_t *value, int *width, bool *
     return true;
 }
 
-/* Makes the group a range when it is one. */
+/* Turns the group into a range if it is one. */
 static npyx_status compile_range(const char *pattern, brace *group, size_t close_off, npyx_error *error) {
     const char *first = pattern + group->off + 1;
     const char *end = pattern + close_off;
@@ -102,7 +106,7 @@ static npyx_status compile_range(const char *pattern, brace *group, size_t close
     return NPYX_OK;
 }
 
-/* Lists a comma or close of the group. */
+/* Lists a comma or the close of a group. */
 static void add_separator(braces *braces, size_t group, brace_kind kind, size_t off) {
     size_t i = braces->nitems++;
     braces->items[i] = (brace){.kind = kind, .off = off};
@@ -124,7 +128,8 @@ static npyx_status close_group(braces *braces, size_t group, size_t off, npyx_er
     return braces->nitems == group + 1 ? compile_range(braces->pattern, open, off, error) : NPYX_OK;
 }
 
-/* Counting goes along with the listing and stops at the first excess: counts only ever grow outwards. */
+/* Counts while it lists, and stops as soon as there are too many: from inner groups to outer ones, counts
+ * only grow. */
 static npyx_status compile_braces(braces *braces, npyx_error *error) {
     size_t group = NONE, npatterns = 1;
     for (size_t off = 0; off < braces->pattern_nbytes; off++) {
@@ -155,7 +160,8 @@ static void write_range_value(const brace *range, npyx_buffer *out) {
     npyx_buffer_printf(out, "%0*lld", range->width, (long long)range->value);
 }
 
-/* Writes from a place of the pattern to its end, with the first choice of every group on the way. */
+/* Writes the pattern from off, and the items from number i, to its end, with the first choice of every group
+ * on the way. */
 static void write_pattern(braces *braces, size_t off, size_t i, npyx_buffer *out) {
     for (; i < braces->nitems; i++) {
         brace *item = &braces->items[i];

@@ -1,13 +1,16 @@
+/* Matches a name to one part of a pattern, without recursion: what may have to be tried again is one
+ * position, that of the latest `*`. */
 #include "pattern.h"
 
 bool npyext_pattern_is_pattern(const char *text) {
     const char *bracket = strchr(text, '[');
-    bool has_class = bracket != NULL && strchr(bracket + 1, ']') != NULL; /* an unclosed [ is a character */
+    bool has_class =
+        bracket != NULL && strchr(bracket + 1, ']') != NULL; /* an unclosed [ is an ordinary character */
     return has_class || strpbrk(text, "*?{") != NULL;
 }
 
-/* Reads one character and steps over it. A byte outside UTF-8 counts as a character of its own, numbered
- * above all code points so that it equals nothing but itself. */
+/* Reads one character and moves past it. A byte outside UTF-8 counts as a character, numbered above all code
+ * points so that it equals nothing but itself. */
 static inline uint32_t next_character(const char **text, const char *end) {
     const unsigned char *c = (const unsigned char *)*text;
     if (c[0] < 0x80) {
@@ -24,8 +27,8 @@ static inline uint32_t next_character(const char **text, const char *end) {
     }
 }
 
-/* Whether the `[` at text opens a bracket. Looking only for the pattern's last `]` keeps a row of unclosed
- * brackets from being searched to its end once for each of them. */
+/* Whether the `[` at text opens a bracket: whether the pattern has a `]` after it. Looking only for the last
+ * one keeps a row of unclosed brackets from being searched to its end once for each of them. */
 static bool opens_bracket(const char *text, const char *last_close) {
     const char *member = text + 1;
     if (*member == '!' || *member == '^')
@@ -33,13 +36,14 @@ static bool opens_bracket(const char *text, const char *last_close) {
     return last_close != NULL && last_close > member;
 }
 
-/* Whether the bracket at *text has the character. Steps over the bracket, which is known to be closed. */
+/* Whether the bracket at *text contains the character. Moves past the bracket, which is known to be
+ * closed. */
 static bool bracket_has(const char **text, const char *end, uint32_t character) {
     const char *p = *text + 1;
     bool is_negated = *p == '!' || *p == '^';
     p += is_negated;
     bool found = false;
-    do { /* the first member is one even when it is `]` */
+    do { /* the first member is one even if it is `]` */
         uint32_t first = next_character(&p, end), last = first;
         if (p[0] == '-' && p[1] != ']') {
             p++;
@@ -56,7 +60,7 @@ bool npyext_pattern_matches(const char *part, const char *name) {
         return false;
     const char *end = part + strlen(part), *name_end = name + strlen(name);
     const char *last_close = strrchr(part, ']');
-    /* Only the latest `*` is ever retried: what an earlier one could take, the latest can take too. */
+    /* Only the latest `*` is ever retried: whatever an earlier one could match, the latest can match, too. */
     const char *retry = NULL, *retry_name = NULL;
     while (true) {
         if (*part == '*') {

@@ -2,7 +2,7 @@
 
 #include "scan/plan.h"
 
-/* Makes an error the result. What is too long for SQLite has another way, which the message names. */
+/* Makes an error the result. If the BLOB is too long for SQLite, the message names another way. */
 static void group_fail(npyext_group *group, npyx_error *error) {
     const npyext_aggregate *aggregate = group->aggregate;
     bool is_toobig = error->status == NPYX_TOOBIG;
@@ -22,7 +22,7 @@ static void group_fail(npyext_group *group, npyx_error *error) {
     group->has_failed = true;
 }
 
-/* Takes a call of SQLite's, and begins the group with the first one. */
+/* Takes a call of SQLite's, and begins the group if it is the first one. */
 static npyx_status group_take(npyext_group *group, sqlite3_context *context, int argc, sqlite3_value **argv,
                               npyx_error *error) {
     group->context = context;

@@ -6,7 +6,7 @@ typedef struct archive_group {
     npyx_buffer out;
     npyx_sink *sink;
     npyx_archive_writer *writer;
-    npyext_array_value value; /* of the row at hand */
+    npyext_array_value value; /* of the current row */
 } archive_group;
 
 static npyx_status archive_begin(npyext_group *group, npyx_error *error) {
@@ -25,7 +25,7 @@ static void archive_clear(npyext_group *group) {
     npyx_buffer_clear(&a->out);
 }
 
-/* The array is let go when its faults, which lie in its file, have been told. */
+/* Closes the array only after its error was reported, whose place is in its file. */
 static void archive_end_row(npyext_group *group) {
     archive_group *a = (archive_group *)group;
     if (a->value.connection != NULL)
@@ -62,7 +62,7 @@ static npyx_status archive_append(npyext_group *group, npyx_error *error) {
     return npyext_stream_member(&a->value, a->writer, format, &name, method, error);
 }
 
-/* The buffer's memory is SQLite's own and goes over to it. */
+/* The buffer's memory was allocated by SQLite, and passes to it. */
 static npyx_status archive_finish(npyext_group *group, npyx_error *error) {
     archive_group *a = (archive_group *)group;
     NPYX_TRY(npyx_archive_writer_finish(a->writer, error));

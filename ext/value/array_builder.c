@@ -61,7 +61,7 @@ npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *i
     return npyext_array_builder_infer(builder, "f8", error);
 }
 
-/* Makes room for the header where most have it and writes it there: items move only for an unusual one. */
+/* Writes the header into its room, and moves the items only if the room does not fit. */
 static npyx_status put_header(npyx_buffer *out, const npyx_buffer *header, npyx_error *error) {
     NPYX_TRY(npyx_buffer_check(header, error));
     if (header->nbytes > NPYEXT_HEADER_NBYTES)
@@ -84,6 +84,6 @@ npyx_status npyext_array_builder_result(npyext_array_builder *builder, sqlite3_c
     npyx_buffer_clear(&header);
     NPYX_TRY(status);
     sqlite3_result_blob64(context, out->bytes, out->nbytes, sqlite3_free);
-    *out = (npyx_buffer){.host = out->host}; /* its memory is SQLite's own and went over to it */
+    *out = (npyx_buffer){.host = out->host}; /* its memory was allocated by SQLite, which has it now */
     return NPYX_OK;
 }

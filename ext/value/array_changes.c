@@ -1,8 +1,8 @@
-/* Functions that make another array of one: npy_astype, npy_reshape, npy_order and npy_transpose. */
+/* Functions that make one array from another: npy_astype, npy_reshape, npy_order and npy_transpose. */
 
 #include "scalars.h"
 
-/* Items keep the order in which they lie, as with ndarray.astype's order 'K'. */
+/* Items keep the order in which they are stored, as in ndarray.astype with order 'K'. */
 static npyx_status change_type(npyext_call *c) {
     const npyx_dtype *dtype = NULL;
     NPYX_TRY(npyext_call_dtype(c, 1, &dtype));
@@ -15,7 +15,7 @@ static npyx_status change_type(npyext_call *c) {
     npyx_status status = npyext_array_value_append_converted(&c->value, &stored, dtype, &c->out, &c->error);
     if (status != NPYX_INVALID)
         return status;
-    if (is_fortran) { /* once more, to say where in C order the first misfit stands */
+    if (is_fortran) { /* again, to find the first misfit in C order */
         npyx_buffer_reset(&c->out);
         status = npyext_array_value_append_converted(&c->value, &c->view, dtype, &c->out, &c->error);
     }
@@ -24,7 +24,7 @@ static npyx_status change_type(npyext_call *c) {
 
 NPYEXT_SCALAR(npy_astype, ITEMS, BLOB, change_type, "npy_astype(array, 'f4')");
 
-/* Fortran order is kept where the new shape allows it. */
+/* Fortran order is kept if the new shape allows it. */
 static npyx_status change_shape(npyext_call *c) {
     int64_t shape[NPYX_MAX_NDIM];
     int ndim = 0;
@@ -52,7 +52,7 @@ static npyx_status change_order(npyext_call *c) {
 
 NPYEXT_SCALAR(npy_order, ITEMS, BLOB, change_order, "npy_order(array, 'F')");
 
-/* Axes count from the end when negative; each is to stand there once. */
+/* Negative axes count from the end; each axis must be named once. */
 static npyx_status check_axes(npyext_call *c, const int64_t *given, int n, int *axes) {
     bool is_taken[NPYX_MAX_NDIM] = {false};
     const int ndim = c->view.ndim;

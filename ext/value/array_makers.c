@@ -1,8 +1,8 @@
-/* Functions that make an array of what is none: of JSON, of raw items, of a member of an archive. */
+/* Functions that make an array from something else: from JSON, raw items, a member of an archive. */
 
 #include "scalars.h"
 
-/* Appends header and room for the items of a new array in C order; *items is where they belong. */
+/* Appends the header and room for the items of a new array in C order; *items is where they go. */
 static npyx_status append_header(npyext_call *c, const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                  int64_t nelem, uint8_t **items) {
     npyx_header_npy_append(dtype, ndim, shape, false, &c->out);
@@ -25,7 +25,7 @@ static npyx_status make_of_json(npyext_call *c) {
         NPYX_TRY(npyext_call_dtype(c, 1, &dtype));
     NPYX_TRY(npyx_json_measure(c->out.host, text.bytes, text.nbytes, dtype, &form, &c->error));
     if (dtype != NULL && dtype->type == NPYX_TEXT && dtype->itemsize == 0 && form.longest_ncharacters > 0)
-        dtype = NULL; /* `U` is as long as the longest */
+        dtype = NULL; /* `U` without a length: take the longest text's */
     if (dtype == NULL)
         NPYX_TRY(npyx_json_dtype(&c->arena, &form, &dtype, &c->error));
     NPYX_TRY(append_header(c, dtype, form.ndim, form.shape, form.nelem, &items));
@@ -37,7 +37,7 @@ NPYEXT_SCALAR(npy_from_json, ANYTHING, BLOB, make_of_json, "npy_from_json(json)"
 
 /* ---- npy_from_data ---- */
 
-/* How many items the bytes are; of items without bytes as many as the shape says. */
+/* How many items the bytes are; if items have 0 bytes, as many as the shape says. */
 static npyx_status count_items(npyext_call *c, size_t nbytes, const npyx_dtype *dtype, const int64_t *shape,
                                int ndim, int64_t *nelem) {
     if (dtype->itemsize > 0) {
@@ -76,7 +76,7 @@ static npyx_status make_of_data(npyext_call *c) {
     NPYX_TRY(npyx_shape_resolve(shape, ndim, nelem, &c->error));
     NPYX_TRY(append_header(c, dtype, ndim, shape, nelem, &items));
     memcpy(items, data.bytes, data.nbytes);
-    npyx_element_swap(dtype, items, nelem); /* from little-endian, which is its own inverse */
+    npyx_element_swap(dtype, items, nelem); /* from little-endian: the swap is its own inverse */
     return NPYX_OK;
 }
 
@@ -84,7 +84,7 @@ NPYEXT_SCALAR(npy_from_data, ANYTHING, BLOB, make_of_data, "npy_from_data(data, 
 
 /* ---- npy_member ---- */
 
-/* A fault of the member alone is shown with its name. */
+/* An error of the member itself is shown with its name. */
 static npyx_status append_member(npyext_call *c, npyx_archive *archive, const npyext_argument *member) {
     npyx_entry entry;
     int64_t index = 0;

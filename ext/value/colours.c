@@ -1,10 +1,10 @@
 /*
  * Colour maps, as their authors published them.
  *
- *     viridis, magma   Nathaniel Smith and Stefan van der Walt, 2015, CC0: the tables of the colormap
- * project, rounded to 8 bits. Even steps of a value are even steps to the eye. coolwarm         Kenneth
- * Moreland, Diverging Color Maps for Scientific Visualization (2009): from (59, 76, 192) to (180, 4, 38) in
- * his Msh space, unsaturated in the middle.
+ * - viridis, magma: Nathaniel Smith and Stefan van der Walt, 2015, CC0. The tables of the colormap project,
+ *   rounded to 8 bits. Even steps of a value are even steps to the eye.
+ * - coolwarm: Kenneth Moreland, Diverging Color Maps for Scientific Visualization (2009). From (59, 76, 192)
+ *   to (180, 4, 38) in his Msh space, unsaturated in the middle.
  */
 #include "colours.h"
 

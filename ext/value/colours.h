@@ -9,10 +9,10 @@ typedef struct npyext_colour_map {
     const uint32_t *colours; /* 0xRRGGBB; NULL: gray */
 } npyext_colour_map;
 
-/* NULL when there is none of that name. */
+/* NULL if there is no map of that name. */
 const npyext_colour_map *npyext_colour_map_find(const char *name, size_t nbytes);
 
-/* Their names, for messages: `gray, viridis`. */
+/* The names of all maps, for messages: `gray, viridis`. */
 extern const char npyext_colour_map_names[];
 
 #endif

@@ -5,14 +5,15 @@
 
 typedef struct array_state {
     npyext_group group;
-    npyext_array_builder builder; /* while it has no dtype, only NULLs have come */
+    npyext_array_builder builder; /* while it has no dtype, there were only NULLs */
     int plain_type; /* the SQLite type whose values are copied as they are, 8 bytes each; 0: none */
-    /* Not yet items: texts of the length that the longest of them will say, lengths and bytes in turn. */
+    /* The values are texts, whose dtype is not known before the longest: out has a length and bytes for
+     * each. */
     bool holds_texts;
-    npyx_buffer nulls; /* numbers (int64_t) of the values that are NULL and stand as 0, for want of a NaN */
+    npyx_buffer nulls; /* numbers (int64_t) of the NULLs, which are 0 until there is a NaN for them */
     size_t longest_nbytes;
     size_t longest_ncharacters;
-    int ndim; /* of the argument, or as many items as there are */
+    int ndim; /* of the shape that was given; otherwise there is one axis, as long as there are items */
     int64_t shape[NPYX_MAX_NDIM];
 } array_state;
 
@@ -22,7 +23,7 @@ static void array_clear(npyext_group *group) {
     npyext_array_builder_clear(&state->builder);
 }
 
-/* What the dtype in force means for the values to come. */
+/* Derives from the dtype how to take the values to come. */
 static void settle(array_state *state) {
     const npyx_dtype *dtype = state->builder.dtype;
     state->plain_type = 0;
@@ -35,7 +36,7 @@ static void settle(array_state *state) {
     state->holds_texts = (dtype->type == NPYX_TEXT || dtype->type == NPYX_BYTES) && dtype->itemsize == 0;
 }
 
-/* A shape in the place of the dtype, as reshape has it, deserves a better word than the dtype parser's. */
+/* For a shape in the place of the dtype, as in reshape, the dtype parser's message would not help. */
 static npyx_status name_dtype(npyext_array_builder *builder, sqlite3_value *argument, npyx_error *error) {
     int64_t integers[NPYX_MAX_NDIM];
     int n = 0;
@@ -71,7 +72,7 @@ static npyx_status array_begin(npyext_group *group, npyx_error *error) {
                                                   state->shape, &state->ndim, error);
 }
 
-/* ---- a dtype that nothing names ---- */
+/* ---- inferring the dtype ---- */
 
 static npyx_status fail_mixed(const array_state *state, const npyx_value *value, npyx_error *error) {
     static const char *const names[] = {"NULL", "an INTEGER", "a REAL", "a TEXT", "a BLOB", "a TEXT"};
@@ -81,7 +82,7 @@ static npyx_status fail_mixed(const array_state *state, const npyx_value *value,
                        those);
 }
 
-/* Gives the NULLs that have come so far the value of a NaN. */
+/* Makes NaN of the NULLs so far. */
 static void fill_nulls(array_state *state) {
     const double nan = __builtin_nan("");
     const int64_t *numbers = (const void *)state->nulls.bytes;
@@ -91,18 +92,18 @@ static void fill_nulls(array_state *state) {
     npyx_buffer_reset(&state->nulls);
 }
 
-/* Makes float64 of the integers that have come so far. */
+/* Makes float64 of the integers so far. */
 static npyx_status widen(array_state *state, npyx_error *error) {
     int64_t item = 0;
     npyx_status status = npyext_array_builder_widen(&state->builder, &item, error);
     if (status == NPYX_OK)
         fill_nulls(state);
     else
-        state->group.nrows = item; /* the one at fault */
+        state->group.nrows = item; /* the one that failed */
     return status;
 }
 
-/* The number of the first NULL, for its error. */
+/* Fails for the NULLs, naming the first one. */
 static npyx_status fail_null(const array_state *state, npyx_error *error) {
     int64_t number = *(const int64_t *)(const void *)state->nulls.bytes;
     if (state->builder.dtype == NULL)
@@ -112,7 +113,8 @@ static npyx_status fail_null(const array_state *state, npyx_error *error) {
                        number, npyx_dtype_shown(state->builder.dtype).name);
 }
 
-/* A first value decides on the dtype. Only numbers have a place for NULLs before it. */
+/* The first value that is not NULL decides on the dtype. Only numbers have a value for the NULLs before
+ * it. */
 static npyx_status infer_first(array_state *state, const npyx_value *value, npyx_error *error) {
     npyext_array_builder *builder = &state->builder;
     char code[16] = "i8";
@@ -128,8 +130,8 @@ static npyx_status infer_first(array_state *state, const npyx_value *value, npyx
     return npyext_array_builder_infer(builder, code, error);
 }
 
-/* Holds a later value against the dtype: REALs make float64 of int64, what else there is has to be of one
- * kind. */
+/* Compares a later value with the dtype: a REAL turns int64 into float64, and anything else must be of the
+ * same kind. */
 static npyx_status infer_again(array_state *state, const npyx_value *value, npyx_error *error) {
     npyx_type type = state->builder.dtype->type;
     bool is_number = value->kind == NPYX_VALUE_INTEGER || value->kind == NPYX_VALUE_REAL;
@@ -144,7 +146,7 @@ static npyx_status infer_again(array_state *state, const npyx_value *value, npyx
 
 /* ---- values ---- */
 
-/* A text whose length decides on the dtype's. */
+/* Adds a text whose length the dtype depends on. */
 static npyx_status array_append_text(array_state *state, const npyx_value *value, npyx_error *error) {
     npyx_buffer *out = &state->builder.out;
     if (value->kind != NPYX_VALUE_TEXT && value->kind != NPYX_VALUE_BLOB)
@@ -156,7 +158,7 @@ static npyx_status array_append_text(array_state *state, const npyx_value *value
         state->longest_nbytes = value->nbytes;
     if (ncharacters > state->longest_ncharacters)
         state->longest_ncharacters = ncharacters;
-    uint32_t nbytes = (uint32_t)value->nbytes; /* SQLite's are ints */
+    uint32_t nbytes = (uint32_t)value->nbytes; /* lengths are ints in SQLite */
     npyx_buffer_append(out, &nbytes, sizeof nbytes);
     npyx_buffer_append(out, value->bytes, value->nbytes);
     return npyx_buffer_check(out, error);
@@ -198,7 +200,7 @@ static npyx_status array_append(npyext_group *group, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Most rows are plain numbers, of the type of those before them: for those there is no call but this one. */
+/* Most rows are plain numbers of the same type as those before; for them, this is the only call. */
 void npyext_npy_array_step(sqlite3_context *context, int argc, sqlite3_value **argv) {
     array_state *state = sqlite3_aggregate_context(context, sizeof *state);
     int type = sqlite3_value_type(argv[0]);
@@ -221,7 +223,7 @@ void npyext_npy_array_step(sqlite3_context *context, int argc, sqlite3_value **a
 
 /* ---- the array ---- */
 
-/* Makes items of the texts, now that the longest is known. They stand where builder->out has been. */
+/* Makes items of the texts, now that the longest is known. texts is what builder->out contained before. */
 static npyx_status encode_texts(array_state *state, const char *texts, npyx_error *error) {
     npyext_array_builder *builder = &state->builder;
     bool is_text = builder->dtype->type == NPYX_TEXT;
@@ -235,7 +237,7 @@ static npyx_status encode_texts(array_state *state, const char *texts, npyx_erro
     NPYX_TRY(npyext_items_reserve(&builder->out, builder->dtype, state->group.nrows, &item, error));
     for (int64_t i = 0; i < state->group.nrows; i++) {
         uint32_t nbytes;
-        NPYX_TRY(npyx_poll(builder->out.host, error)); /* xFinal comes after an interrupt, too */
+        NPYX_TRY(npyx_poll(builder->out.host, error)); /* xFinal is called after an interrupt, too */
         memcpy(&nbytes, texts, sizeof nbytes);
         npyx_value value = {.kind = NPYX_VALUE_TEXT, .bytes = texts + sizeof nbytes, .nbytes = nbytes};
         npyx_status status = npyx_encode_value(builder->out.host, builder->dtype, &value, item, error);

@@ -4,8 +4,8 @@
  *     (h, w), (h, w, 1), (1, h, w)     values through a colour map, NaN transparent
  *     (h, w, 3), (h, w, 4), (3, h, w)  colours
  *
- * Levels are 0 to 255: uint8 items are levels themselves unless vmin or vmax is given; of others the finite
- * range, or what is given of it, is cut into 256 equal pieces, as Matplotlib does.
+ * Levels are 0 to 255. uint8 items are levels themselves unless vmin or vmax is given. For other items, the
+ * range from vmin to vmax, or of the finite items, is cut into 256 equal pieces, as in Matplotlib.
  */
 #include <math.h>
 
@@ -63,7 +63,7 @@ static npyx_status picture_refuse_shape(const picture *p) {
                                         : "");
 }
 
-/* Makes the view's axes those of rows, columns and channels. */
+/* Makes rows, columns and channels the view's axes, in this order. */
 static npyx_status picture_find_axes(picture *p) {
     const npyx_view *view = &p->c->view;
     const int64_t *shape = view->shape;
@@ -91,7 +91,7 @@ static npyx_status picture_find_axes(picture *p) {
 
 /* ---- levels ---- */
 
-/* Finds the ends of the range that are not given, and whether there is NaN. */
+/* Finds the ends of the range that are not given, and whether there are NaNs. */
 static npyx_status picture_find_range(picture *p, npyx_source *source, npyx_reals *reals) {
     npyx_status status;
     double lo = INFINITY, hi = -INFINITY;
@@ -120,7 +120,7 @@ static uint8_t picture_level(const picture *p, double x) {
     if (x >= p->ends.hi)
         return p->ends.hi > p->ends.lo ? most : 0;
     double part = (x / 2 - p->ends.lo / 2) /
-                  (p->ends.hi / 2 - p->ends.lo / 2); /* halves: the range may be beyond doubles */
+                  (p->ends.hi / 2 - p->ends.lo / 2); /* halves: the difference may exceed doubles */
     return (uint8_t)fmin(part * PICTURE_NLEVELS, most);
 }
 
@@ -150,7 +150,7 @@ static void picture_put_colour(const picture *p, const double *channels, uint8_t
         pixel[3] = is_nan ? 0 : 255;
 }
 
-/* Items come in any pieces; a pixel's are gathered. */
+/* Items come in blocks of any length, so those of a pixel are collected. */
 static npyx_status picture_put_pixels(picture *p, npyx_source *source, npyx_reals *reals) {
     const size_t nsamples = (size_t)npyx_png_nsamples(p->png.type);
     double channels[4];

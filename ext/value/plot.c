@@ -9,9 +9,9 @@
  *     |          0        50       100                    |
  *     +--------------------------------------------------+
  *
- * The array is read twice: for the range of its values, and to draw them. Where a pixel has more than two
- * items, it keeps the first, the least, the greatest and the last of them, so that no extreme is lost.
- * What is not finite leaves a gap, and a mark below.
+ * The array is read twice: for the range of its values, and to draw them. If there are more than two items to
+ * a pixel, only the first, the least, the greatest and the last of each pixel are drawn, so that no extreme
+ * is lost. An item that is not finite leaves a gap, and a mark below.
  */
 #include <math.h>
 
@@ -21,18 +21,18 @@ enum {
     PLOT_WIDTH = 720,
     PLOT_HEIGHT = 360,
     PLOT_MOST_NLINES = 200,
-    PLOT_MOST_NCOLOURS = 10, /* more lines are all of one, and pale */
-    PLOT_CHARACTER = 7,      /* about as wide, in pixels, in a font of 12 */
-    PLOT_MOST_TITLE = 80,    /* characters; the rest of a title is shown where the pointer rests */
-    PLOT_NPER_PIXEL = 2,     /* items are drawn as they are up to so many */
+    PLOT_MOST_NCOLOURS = 10, /* if there are more, all have one colour, and are pale */
+    PLOT_CHARACTER = 7,      /* approximate width in pixels, at font size 12 */
+    PLOT_MOST_TITLE = 80,    /* characters; the tooltip has all of it */
+    PLOT_NPER_PIXEL = 2,     /* above this, items are thinned */
     PLOT_X_NTICKS = 8,
     PLOT_Y_NTICKS = 6
 };
 
-/* Places in the picture are tenths of a pixel. */
+/* A coordinate in the picture, in tenths of a pixel. */
 typedef int32_t plot_place;
 
-/* Ten colours that are told apart: Tableau's, which Matplotlib has as tab10. */
+/* Ten colours that are easy to tell apart: Tableau's, which Matplotlib calls tab10. */
 static const char *const plot_colours[PLOT_MOST_NCOLOURS] = {"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728",
                                                              "#9467bd", "#8c564b", "#e377c2", "#7f7f7f",
                                                              "#bcbd22", "#17becf"};
@@ -45,13 +45,13 @@ typedef struct plot_ticks {
 
 typedef struct plot_axis {
     double lo, hi;       /* values at its ends */
-    plot_place from, to; /* places of these */
+    plot_place from, to; /* their places */
     plot_ticks ticks;
 } plot_axis;
 
 enum { PLOT_FIRST, PLOT_LEAST, PLOT_GREATEST, PLOT_LAST, PLOT_NKEPT };
 
-/* What of a line falls into one pixel. */
+/* The part of a line that falls into one pixel. */
 typedef struct plot_pixel {
     int column; /* -1: none yet */
     int64_t n;  /* finite items */
@@ -66,18 +66,18 @@ typedef struct plot {
     int64_t nnan, ninf, nfinite;
     npyx_value title;
     plot_axis x, y;
-    bool has_marks[PLOT_WIDTH]; /* by pixel: something there is not finite */
-    /* of the line at hand */
-    bool is_drawing; /* the last item was one, and the pen is there */
-    bool is_alone;   /* nothing was drawn from there yet */
+    bool has_marks[PLOT_WIDTH]; /* by pixel: there is an item that is not finite */
+    /* of the current line */
+    bool is_drawing; /* the last item was drawn, and the pen is there */
+    bool is_alone;   /* nothing has been drawn from there yet */
     plot_place at_x, at_y;
     plot_pixel pixel;
-    npyx_buffer dots; /* of items alone between gaps */
+    npyx_buffer dots; /* items that are alone between gaps */
 } plot;
 
 /* ---- numbers ---- */
 
-/* 10^n; a power beyond 10^22 is rounded a few times. */
+/* 10^n; beyond 10^22, the power is rounded several times. */
 static double plot_power(int n) {
     double power = 1;
     for (int i = 0; i < (n < 0 ? -n : n); i++)
@@ -102,7 +102,7 @@ static plot_place plot_place_of(const plot_axis *axis, double value) {
 
 /* ---- axes ---- */
 
-/* At most about so many ticks, at round numbers. */
+/* Finds round numbers for the ticks, about `most` of them at most. */
 static void plot_find_ticks(plot_axis *axis, int most, bool is_whole) {
     static const int factors[] = {1, 2, 5};
     const double range = axis->hi - axis->lo;
@@ -119,7 +119,7 @@ static void plot_find_ticks(plot_axis *axis, int most, bool is_whole) {
         (plot_ticks){(int64_t)ceil(axis->lo / step), (int64_t)floor(axis->hi / step), factors[i], exponent};
 }
 
-/* The axis of values: a little more than their range, which is made one where there is none. */
+/* The axis of values: a little longer than their range, or with room around them if all are the same. */
 static void plot_make_y(plot *p, double lo, double hi) {
     enum { NMARGINS = 24 };
     const double most = 8e307, least = 1e-290;
@@ -144,7 +144,7 @@ static void plot_make_x(plot *p) {
         p->x.ticks = (plot_ticks){0, 0, 1, 0};
 }
 
-/* The text of a tick: positional where that is short, and with as many decimals as the step has. */
+/* The text of a tick: positional if that is short, with as many decimals as the step has. */
 static void plot_append_tick(npyx_buffer *out, const plot_ticks *ticks, int64_t k) {
     char digits[NPYX_NUMBER_TEXT_NBYTES];
     int64_t number = k * ticks->factor;
@@ -175,7 +175,7 @@ static void plot_append_tick(npyx_buffer *out, const plot_ticks *ticks, int64_t 
     }
 }
 
-/* How wide the widest text of an axis is. */
+/* The width of an axis's widest text. */
 static plot_place plot_tick_width(const plot_ticks *ticks) {
     size_t most = 1;
     for (int64_t k = ticks->first; k <= ticks->last; k++) {
@@ -189,7 +189,7 @@ static plot_place plot_tick_width(const plot_ticks *ticks) {
 
 /* ---- texts ---- */
 
-/* Text of XML: what is no character of it (XML 1.0, 2.2) is U+FFFD. The text is UTF-8. */
+/* Text for XML: what is not a character of it (XML 1.0, 2.2) becomes U+FFFD. The text is UTF-8. */
 static void plot_append_xml(npyx_buffer *out, const char *text, size_t nbytes) {
     static const char replacement[] = "\xef\xbf\xbd";
     for (size_t i = 0; i < nbytes; i++) {
@@ -214,7 +214,7 @@ static bool plot_has_title(const plot *p) {
     return p->title.nbytes > 0;
 }
 
-/* What the pointer shows, the ground, and as much of the title as there is room for. */
+/* The tooltip, the background, and as much of the title as there is room for. */
 static void plot_append_ground(plot *p) {
     npyx_buffer *out = p->out;
     size_t shown = 0;
@@ -238,7 +238,7 @@ static void plot_append_ground(plot *p) {
     npyx_buffer_append_text(out, shown < p->title.nbytes ? "\xe2\x80\xa6</text>\n" : "</text>\n");
 }
 
-/* What is not drawn. */
+/* How many items are not drawn, or that there are none. */
 static void plot_append_note(plot *p) {
     npyx_buffer *out = p->out;
     if (p->nnan + p->ninf > 0) {
@@ -307,7 +307,7 @@ static void plot_append_labels(plot *p) {
                           p->y.from + 190, "middle", x, k);
 }
 
-/* Which line has which colour. */
+/* Shows which line has which colour. */
 static void plot_append_legend(plot *p) {
     for (int64_t line = 0; line < p->nlines && p->nlines > 1 && p->nlines <= PLOT_MOST_NCOLOURS; line++)
         npyx_buffer_printf(p->out, "<text x=\"%d\" y=\"%d\" font-weight=\"bold\" fill=\"%s\">%d</text>\n",
@@ -347,7 +347,7 @@ static void plot_lift_pen(plot *p) {
     if (p->is_drawing && p->is_alone)
         plot_append_step(&p->dots, 'M', p->at_x, p->at_y);
     if (p->is_drawing && p->is_alone)
-        npyx_buffer_append_text(&p->dots, "h0"); /* which has round ends */
+        npyx_buffer_append_text(&p->dots, "h0"); /* with round ends: a dot */
     p->is_drawing = false;
 }
 
@@ -359,7 +359,7 @@ static void plot_draw(plot *p, int64_t index, double value) {
     p->is_drawing = true;
 }
 
-/* Draws what was kept of a pixel, in the order of the items. */
+/* Draws what was kept for a pixel, in the order of the items. */
 static void plot_draw_pixel(plot *p) {
     plot_pixel *pixel = &p->pixel;
     int64_t drawn = -1;

@@ -1,4 +1,5 @@
-/* npy_preview(array [, n]): an array as NumPy prints it, on one line: n items at both ends of each axis. */
+/* npy_preview(array [, n]): an array as NumPy prints it, on one line, with n items at both ends of each
+ * axis. */
 #include "scalars.h"
 
 enum { PREVIEW_NEDGE = 3, PREVIEW_MOST_NEDGE = 1000, PREVIEW_MOST_NELEM = 10000 };
@@ -15,7 +16,7 @@ static npyx_status preview_read_nedge(npyext_call *c, int64_t *nedge) {
     return NPYX_OK;
 }
 
-/* Fewer items at each end where there are many axes. */
+/* If there are many axes, shows fewer items at each end. */
 static npyx_status preview_fit(npyext_call *c, int64_t *nedge) {
     const npyx_view *view = &c->view;
     for (; *nedge > 0; --*nedge) {
@@ -30,7 +31,7 @@ static npyx_status preview_fit(npyext_call *c, int64_t *nedge) {
                        view->ndim);
 }
 
-/* Appends the items that are shown: where the last axis is long, those at both of its ends. */
+/* Appends the items that are shown: if the last axis is long, those at both of its ends. */
 static npyx_status preview_append_ends(npyext_call *c, const npyx_view *entry, int64_t nedge,
                                        npyx_buffer *items) {
     npyx_view part = *entry;
@@ -43,7 +44,7 @@ static npyx_status preview_append_ends(npyext_call *c, const npyx_view *entry, i
     return npyext_array_value_append_items(&c->value, &part, false, items, &c->error);
 }
 
-/* The view of the last axis, at the places on those before it that count number stands for. */
+/* The view along the last axis, for the entry with that number among those shown along the other axes. */
 static npyx_view preview_entry(const npyx_view *view, int64_t nedge, int64_t number) {
     npyx_view entry = *view;
     const int last = view->ndim - 1;

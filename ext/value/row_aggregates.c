@@ -1,5 +1,5 @@
-/* npy_stack and npy_records: a row of the group is a row of the array, of one value or of one for each field.
- */
+/* npy_stack and npy_records: each row of the group becomes a row of the array, from one value or from one for
+ * each field. */
 
 #include "aggregates.h"
 #include "array_builder.h"

@@ -1,6 +1,8 @@
+/* Items that come as one SQL value, raw, as JSON or as an array: for a cell, or as a row of an array that
+ * grows row by row. */
 #include "array_builder.h"
 
-/* Raw items lie in little-endian order, whatever the order of the dtype that they are stored as. */
+/* Raw items are little-endian, whatever the byte order of the dtype that they are stored as. */
 static npyx_status copy_raw(const npyx_dtype *dtype, int64_t nelem, const npyx_value *raw, uint8_t *out,
                             npyx_error *error) {
     int64_t nbytes = nelem * dtype->itemsize;
@@ -21,7 +23,7 @@ npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int nd
         return status == NPYX_OK ? npyx_encode_value(host, dtype, &read, out, error) : status;
     int64_t nelem = 1;
     for (int axis = 0; axis < ndim; axis++)
-        nelem *= shape[axis]; /* of a dtype or a table that was measured */
+        nelem *= shape[axis]; /* does not overflow: a dtype or a table has measured it */
     if (read.kind == NPYX_VALUE_BLOB)
         return copy_raw(dtype, nelem, &read, out, error);
     if (read.kind == NPYX_VALUE_TEXT)
@@ -32,15 +34,15 @@ npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int nd
 
 /* ---- rows ----
  *
- * The dtype of the rows is the builder's, and where the query names none it is found on the way:
+ * The dtype of the rows is the builder's. If the query names none, the rows decide:
  *
  *    the first row        an array: its dtype; JSON: int64, float64, bool; raw items have none
  *    a row after it       the same dtype, or integers among REALs, which meet in float64
  *
- * Nothing is rounded that nobody asked to round: an integer that is no float64 is an error.
+ * Nothing is rounded without being asked for: an integer that is not exactly a float64 is an error.
  */
 
-/* Holds a row's shape against those before it; the first one decides. */
+/* Compares a row's shape with the shape of those before it; the first one decides. */
 static npyx_status take_shape(npyext_rows *rows, int ndim, const int64_t *shape, int64_t nelem,
                               npyx_error *error) {
     size_t nbytes = (size_t)ndim * sizeof shape[0];
@@ -92,9 +94,9 @@ static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, 
 
 /* ---- JSON ---- */
 
-/* Brings the builder's dtype and that of a row of JSON together: numbers meet in float64, what else there is
- * has to be of one type. An array before the row may have given the builder another byte order or length of
- * texts than JSON has by itself: the items are always written as the builder's. */
+/* Reconciles the builder's dtype with that of a row of JSON: numbers meet in float64, and anything else must
+ * be of the same type. If an earlier array gave the builder another byte order or length of texts than JSON
+ * has by itself, the items are written as the builder's. */
 static npyx_status agree(npyext_array_builder *builder, const npyx_dtype *row_dtype, npyx_error *error) {
     if (builder->dtype == NULL && row_dtype->type == NPYX_TEXT)
         return npyx_refuse(error, "texts need a dtype that says how long they get, as in 'U16'");
@@ -128,7 +130,7 @@ static npyx_status row_append_json(npyext_rows *rows, npyext_array_builder *buil
         NPYX_TRY(agree(builder, row_dtype, error));
     }
     NPYX_TRY(npyext_items_reserve(&builder->out, builder->dtype, rows->nelem, &out, error));
-    /* integers among inferred float64 are not to be rounded */
+    /* integers among inferred float64 must not be rounded */
     bool is_widened = row_dtype->type == NPYX_I8 && builder->dtype->type == NPYX_F8;
     NPYX_TRY(npyx_encode_json(builder->out.host, json->bytes, json->nbytes,
                               is_widened ? row_dtype : builder->dtype, rows->ndim, rows->shape, out, error));
@@ -141,7 +143,7 @@ static npyx_status row_append_json(npyext_rows *rows, npyext_array_builder *buil
 
 /* ---- arrays ---- */
 
-/* Appends the items of an array, block by block, as the builder's dtype. */
+/* Appends the items of an array, block by block, converted to the builder's dtype. */
 static npyx_status row_append_items(npyext_array_builder *builder, npyext_array_value *array,
                                     const npyx_view *view, npyx_error *error) {
     const npyx_dtype *from = view->dtype, *to = builder->dtype;
@@ -157,7 +159,7 @@ static npyx_status row_append_array(npyext_rows *rows, npyext_array_builder *bui
     npyx_view view;
     const npyx_dtype *dtype = array->array->dtype;
     NPYX_TRY(npyx_array_check_values(array->array, error));
-    if (builder->dtype == NULL) /* its own: that of an array lives as long as the array is remembered */
+    if (builder->dtype == NULL) /* a copy: an array's own lives only as long as the array is remembered */
         builder->dtype = npyx_dtype_copy(&builder->arena, dtype);
     else if (!builder->is_dtype_given && !npyx_dtype_is_same(builder->dtype, dtype))
         return row_fail_dtype(builder->dtype, dtype, error);

@@ -1,3 +1,4 @@
+/* What all scalar functions of arrays share: how a call begins, how it ends, and its arguments. */
 #include "scalars.h"
 
 #include <math.h>
@@ -79,7 +80,7 @@ npyx_status npyext_call_give(npyext_call *c, npyext_gives gives) {
         sqlite3_result_text64(c->context, out->bytes, out->nbytes, sqlite3_free, SQLITE_UTF8);
     if (gives == NPYEXT_GIVES_JSON)
         sqlite3_result_subtype(c->context, 'J'); /* what json.c marks its own results with */
-    *out = (npyx_buffer){.host = out->host};     /* its memory was SQLite's own all the time */
+    *out = (npyx_buffer){.host = out->host};     /* its memory was allocated by SQLite, which has it now */
     return NPYX_OK;
 }
 

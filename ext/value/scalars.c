@@ -1,4 +1,4 @@
-/* Functions that say what an array is, and those that take something out of it. */
+/* Functions that describe an array, and functions that take something out of it. */
 #include "scalars.h"
 
 #include <math.h>
@@ -39,7 +39,7 @@ static npyx_status scalars_valid(npyext_call *c) {
     npyx_status status =
         npyext_array_value_open(&c->value, c->value.connection, c->context, c->caller, c->argv[0], &c->error);
     bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
-    /* a path is not a bad array */
+    /* a path is not a broken array, but a mistake */
     if (status == NPYX_OK ||
         (!is_host_fault && status != NPYX_DONE && sqlite3_value_type(c->argv[0]) != SQLITE_TEXT)) {
         sqlite3_result_int(c->context, status == NPYX_OK);
@@ -52,7 +52,8 @@ NPYEXT_SCALAR(npy_valid, ANYTHING, VALUE, scalars_valid, "npy_valid(array)");
 
 /* ---- items and parts ---- */
 
-/* An index as SQL may have it. NPYX_DONE: it is NULL. One beyond all axes becomes the nearest int64_t. */
+/* Reads an index. NPYX_DONE if it is NULL. A number beyond 64 bits becomes the nearest int64_t, which is
+ * beyond all axes. */
 static npyx_status scalars_read_index(npyext_call *c, sqlite3_value *value, int number, int64_t *index) {
     int type = sqlite3_value_type(value);
     if (type == SQLITE_INTEGER) {
@@ -72,7 +73,7 @@ static npyx_status scalars_read_index(npyext_call *c, sqlite3_value *value, int 
                               type == SQLITE_TEXT ? "TEXT" : "BLOB");
 }
 
-/* Makes the view the part that the indices choose. NPYX_DONE: one of them is NULL. */
+/* Narrows the view to the part that the indices choose. NPYX_DONE if one of them is NULL. */
 static npyx_status scalars_choose(npyext_call *c, int first, bool *is_inside) {
     npyx_view *view = &c->view;
     int nindices = c->argc - first;
@@ -95,13 +96,13 @@ static npyx_status scalars_choose(npyext_call *c, int first, bool *is_inside) {
         else
             view->off += index * view->strides[axis];
     }
-    view->ndim -= nindices; /* of a view for reading, shape, strides and offset are all that is looked at */
+    view->ndim -= nindices; /* reading uses nothing of a view but shape, strides and offset */
     memmove(view->shape, view->shape + nindices, sizeof view->shape[0] * (size_t)view->ndim);
     memmove(view->strides, view->strides + nindices, sizeof view->strides[0] * (size_t)view->ndim);
     return has_null ? NPYX_DONE : NPYX_OK;
 }
 
-/* The chosen part as the result. */
+/* Makes the chosen part the result. */
 static npyx_status scalars_result_part(npyext_call *c) {
     const uint8_t *item = NULL;
     if (c->view.ndim > 0) {
@@ -161,7 +162,7 @@ NPYEXT_SCALAR(npy_data, ITEMS, BLOB, scalars_data, "npy_data(array)");
 
 /* ---- a value of any kind ---- */
 
-/* The key of SipHash is the seed in its first eight bytes, little-endian, and zeros. */
+/* The key of SipHash: the seed in its first eight bytes, little-endian, and zeros after it. */
 static npyx_status scalars_hash_key(npyext_call *c, uint8_t key[NPYX_SIPHASH_KEY_NBYTES]) {
     memset(key, 0, NPYX_SIPHASH_KEY_NBYTES);
     if (c->argc < 2)
@@ -177,8 +178,8 @@ static npyx_status scalars_hash_key(npyext_call *c, uint8_t key[NPYX_SIPHASH_KEY
     return NPYX_OK;
 }
 
-/* Never negative, so that `% 100` is a percentage. The bytes of a handle are others in every connection, and
- * would make a hash that is never the same. */
+/* Never negative, so that `% 100` is a percentage. The bytes of a handle differ from connection to
+ * connection, so their hash would never be the same. */
 static npyx_status scalars_hash(npyext_call *c) {
     npyx_value value;
     uint8_t key[NPYX_SIPHASH_KEY_NBYTES];
@@ -187,7 +188,7 @@ static npyx_status scalars_hash(npyext_call *c) {
         return NPYX_DONE;
     NPYX_TRY(scalars_hash_key(c, key));
     char real[NPYX_NUMBER_TEXT_NBYTES];
-    if (type == SQLITE_FLOAT) { /* as SQLite's text of it was before 3.53, and hashes are to stay the same */
+    if (type == SQLITE_FLOAT) { /* as SQLite wrote it before 3.53: hashes must not change */
         sqlite3_snprintf(sizeof real, real, "%!.15g", sqlite3_value_double(c->argv[0]));
         value = (npyx_value){.kind = NPYX_VALUE_TEXT, .bytes = real, .nbytes = strlen(real)};
     } else {

@@ -1,9 +1,9 @@
 /*
- * The scalar functions of arrays, which npyext.c registers, and what they have in common: one call's
- * beginning, its end and its result.
+ * The scalar functions of arrays, which npyext.c registers, and what they share: how a call begins, how it
+ * ends, and its arguments.
  *
- * A function is a constant npyext_scalar. npyext_scalar_call, which SQLite calls for each of them, describes
- * the array that comes first, has the function's run do its work, and makes of `out` what the function gives.
+ * A function is a constant npyext_scalar. SQLite calls npyext_scalar_call for all of them: it describes the
+ * array that comes first, calls the function's run, and makes `out` the result.
  */
 #ifndef NPYEXT_SCALARS_H
 #define NPYEXT_SCALARS_H
@@ -16,23 +16,23 @@ typedef struct npyext_call {
     sqlite3_value **argv;
     const npyext_caller *caller;
     npyext_array_value value;
-    npyx_view view;   /* of the whole array, where items are taken */
-    npyx_buffer out;  /* bounded by SQLite's limit, but where nothing more than a header is taken */
-    npyx_arena arena; /* for what arguments say */
+    npyx_view view;   /* of the whole array, if its items are read */
+    npyx_buffer out;  /* bounded by SQLite's limit on lengths, unless no more than the header is read */
+    npyx_arena arena; /* for what is parsed from arguments */
     npyx_error error;
 } npyext_call;
 
-/* What the first argument is. An array that is NULL makes the result NULL. */
+/* What the first argument is. If an array is expected and NULL is given, the result is NULL. */
 typedef enum npyext_takes {
     NPYEXT_TAKES_ANYTHING,
-    NPYEXT_TAKES_ARRAY, /* described */
-    NPYEXT_TAKES_ITEMS, /* and viewed; not one of objects */
-    NPYEXT_TAKES_VALUES /* the same, of objects too */
+    NPYEXT_TAKES_ARRAY, /* it is described */
+    NPYEXT_TAKES_ITEMS, /* and viewed; arrays of objects are refused */
+    NPYEXT_TAKES_VALUES /* the same, but objects have values */
 } npyext_takes;
 
-/* What becomes of out. */
+/* What out becomes. */
 typedef enum npyext_gives {
-    NPYEXT_GIVES_VALUE, /* nothing: run makes the result */
+    NPYEXT_GIVES_VALUE, /* nothing: run sets the result itself */
     NPYEXT_GIVES_BLOB,
     NPYEXT_GIVES_TEXT,
     NPYEXT_GIVES_JSON
@@ -42,7 +42,7 @@ typedef struct npyext_scalar {
     npyext_caller caller;
     npyext_takes takes;
     npyext_gives gives;
-    /* NPYX_DONE: the result is NULL, because an argument is. */
+    /* NPYX_DONE: the result is NULL, because an argument is NULL. */
     npyx_status (*run)(npyext_call *c);
 } npyext_scalar;
 
@@ -50,75 +50,79 @@ typedef struct npyext_scalar {
     const npyext_scalar npyext_##function = {                                                                \
         {#function, call}, NPYEXT_TAKES_##takes, NPYEXT_GIVES_##gives, run}
 
-/* Of an array, a .npy BLOB or a handle, which comes first; NULL there gives NULL. */
+/* Functions of an array, a .npy BLOB or a handle, which is their first argument. */
 extern const npyext_scalar npyext_npy_shape, npyext_npy_dtype, npyext_npy_ndim, npyext_npy_size,
     npyext_npy_valid, npyext_npy_get, npyext_npy_get_or, npyext_npy_slice, npyext_npy_json, npyext_npy_data;
 
-/* npy_hash(value [, seed]): of the bytes of any BLOB, or of the text of any other value. */
+/* npy_hash(value [, seed]): a hash of the bytes of any BLOB, or of the text of any other value. */
 extern const npyext_scalar npyext_npy_hash;
 
-/* The others make an array: a .npy BLOB, byte for byte what numpy.save writes for the same array, and NULL
- * when an argument is NULL. */
-
-/* From other things: npy_from_json(json [, dtype]), npy_from_data(blob, dtype, shape), npy_member(b, name).
- */
+/* Functions that make an array from something else: npy_from_json(json [, dtype]), npy_from_data(blob, dtype,
+ * shape), npy_member(blob, name). The result is a .npy BLOB, byte for byte what numpy.save writes for the
+ * same array; it is NULL if an argument is. */
 extern const npyext_scalar npyext_npy_from_json, npyext_npy_from_data, npyext_npy_member;
 
-/* From an array, a BLOB or a handle: npy_astype(a, dtype), npy_reshape(a, shape), npy_order(a, order),
- * npy_transpose(a [, axes]). */
+/* The same from an array, a BLOB or a handle: npy_astype(a, dtype), npy_reshape(a, shape), npy_order(a,
+ * order), npy_transpose(a [, axes]). */
 extern const npyext_scalar npyext_npy_astype, npyext_npy_reshape, npyext_npy_order, npyext_npy_transpose;
 
-/* Of all items of an array a number, or with axes, which come next, an array of the axes that are left, of
- * which they are NULL or a .npy: npy_sum(a [, axis]) and so on. NaN and NaT do not count. */
+/* Statistics: npy_sum(a [, axis]) and so on. Of all items, the result is a value; with axes, it is a .npy of
+ * the axes that are left, or a value if none is. NaN and NaT do not count. */
 extern const npyext_scalar npyext_npy_sum, npyext_npy_mean, npyext_npy_std, npyext_npy_min, npyext_npy_max,
     npyext_npy_argmin, npyext_npy_argmax, npyext_npy_median;
 
-/* Of two vectors, npy_dot(a, b) and npy_distance(a, b [, metric]); of one array, npy_norm(a [, ord]) and, of
- * its rows or columns, npy_corrcoef(a [, rowvar]). */
+/* npy_dot(a, b) and npy_distance(a, b [, metric]), of two vectors; npy_norm(a [, ord]), of one array;
+ * npy_corrcoef(a [, rowvar]), of its rows or columns. */
 extern const npyext_scalar npyext_npy_dot, npyext_npy_distance, npyext_npy_norm, npyext_npy_corrcoef;
 
-/* npy_sketch(array [, k]): its distribution in a few KB. npy_sketch_quantile(sketch, q): of such a BLOB. */
+/* npy_sketch(array [, k]): the distribution of its items in a few KB. npy_sketch_quantile(sketch, q): a
+ * quantile from such a BLOB. */
 extern const npyext_scalar npyext_npy_sketch, npyext_npy_sketch_quantile;
 
-/* What is looked at: a PNG as a BLOB, npy_png(a [, cmap [, vmin, vmax]]); an SVG, npy_plot(a [, title]); a
- * line of characters, npy_spark(a [, width [, vmin, vmax]]); a line as NumPy prints it, npy_preview(a [, n]).
- */
+/* Arrays to look at: npy_png(a [, cmap [, vmin, vmax]]), a PNG as a BLOB; npy_plot(a [, title]), an SVG;
+ * npy_spark(a [, width [, vmin, vmax]]), a line of characters; npy_preview(a [, n]), a line as NumPy prints
+ * it. */
 extern const npyext_scalar npyext_npy_png, npyext_npy_plot, npyext_npy_spark, npyext_npy_preview;
 
-/* Shaped as a function of sqlite3_create_function_v2; its user data is an npyext_registration. */
+/* xFunc for sqlite3_create_function_v2; its user data is an npyext_registration. */
 void npyext_scalar_call(sqlite3_context *context, int argc, sqlite3_value **argv);
 
-/* Takes the array, for a function that does so itself: because it need not have any argument, or has a word
- * to say of what is none. */
+/* Opens the array as NPYEXT_TAKES_VALUES does, for a function that must call it itself: it can do without
+ * arguments, or has its own message for what is not an array. */
 npyx_status npyext_call_take_values(npyext_call *c);
+/* The same, as NPYEXT_TAKES_ITEMS does. */
 npyx_status npyext_call_take_items(npyext_call *c);
 
-/* Says that a fault, if there is one, is of the call and not of an array, and returns the status. */
+/* Places an error, if there is one, in the call and not in an array; returns status. */
 npyx_status npyext_call_fault(npyext_call *c, npyx_status status);
-/* Such a fault, an argument that makes no sense, as an expression: compilers see that it is not NPYX_OK. */
+/* Fails with such an error, an argument that makes no sense. A macro, so that compilers see that the status
+ * is not NPYX_OK. */
 #define npyext_call_refuse(c, ...)                                                                           \
     ((void)npyext_call_fault((c), npyx_refuse(&(c)->error, __VA_ARGS__)), NPYX_INVALID)
 
-/* Appends the view as numpy.save writes it: in Fortran order when it lies so. */
+/* Appends the view as numpy.save writes it: in Fortran order if the items are stored that way. */
 npyx_status npyext_call_append_view(npyext_call *c);
 
-/* Makes out the result, whose memory goes over to SQLite. */
+/* Makes `out` the result; its memory passes to SQLite. */
 npyx_status npyext_call_give(npyext_call *c, npyext_gives gives);
 
-/* Arguments besides the array, by their numbers; each NPYX_DONE when it is NULL. what names it in messages.
+/* ---- arguments, by their numbers ----
+ * NPYX_DONE if the argument is NULL. Messages call the argument `what`.
  */
 
-/* A TEXT or, where kind says so, a BLOB; its bytes stay the argument's and are never NULL. The message about
- * anything else says what is a TEXT, or all that was expected for a BLOB; what was found; and the advice. */
+/* A TEXT or, if kind says so, a BLOB; its bytes stay the argument's, and are never NULL. The message about
+ * anything else is made of what (for a BLOB, all that was expected), what was found, and the advice. */
 npyx_status npyext_call_read(npyext_call *c, int number, npyx_value_kind kind, const char *what,
                              const char *advice, npyx_value *value);
-/* A dtype that can be written: not one with Python objects. */
+/* A dtype that can be written: one without Python objects. */
 npyx_status npyext_call_dtype(npyext_call *c, int number, const npyx_dtype **dtype);
-/* vmin and vmax, which are the argument of that number and the next; NULL: not given. */
+/* vmin and vmax. */
 typedef struct npyext_ends {
     bool has_lo, has_hi;
     double lo, hi;
 } npyext_ends;
+/* Reads vmin and vmax, argument number `number` and the next; NULL: not given. NPYX_INVALID unless they are
+ * finite and vmin is not above vmax. */
 npyx_status npyext_call_ends(npyext_call *c, int number, npyext_ends *ends);
 /* A list of at most NPYX_MAX_NDIM integers: `[2, 3]`, `(2, 3)` or an INTEGER. */
 npyx_status npyext_call_integers(npyext_call *c, int number, const char *what, int64_t *integers, int *n);

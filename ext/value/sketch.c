@@ -1,5 +1,5 @@
-/* npy_sketch(array [, k]), npy_sketch_merge(sketch) and npy_sketch_quantile(sketch, q): quantiles of what
- * many machines have seen, about. */
+/* npy_sketch(array [, k]), npy_sketch_merge(sketch) and npy_sketch_quantile(sketch, q): approximate quantiles
+ * of data that many machines have seen. */
 #include "aggregates.h"
 #include "scalars.h"
 
@@ -37,7 +37,7 @@ NPYEXT_SCALAR(npy_sketch, ITEMS, BLOB, sketch_run, "npy_sketch(array)");
 
 /* ---- sketches as arguments ---- */
 
-/* Makes a sketch of no items the one in a BLOB. To be ended, on failure too. */
+/* Reads the sketch in a BLOB. End it on failure, too. */
 static npyx_status sketch_take(npyx_sketch *sketch, npyx_host *host, sqlite3_value *value,
                                npyx_error *error) {
     npyx_sketch_init(sketch, host, NPYX_SKETCH_DEFAULT_K);
@@ -82,7 +82,7 @@ NPYEXT_SCALAR(npy_sketch_quantile, ANYTHING, VALUE, sketch_quantile_run, "npy_sk
 typedef struct merge_group {
     npyext_group group;
     npyx_sketch sketch;
-    bool has_any; /* sketches; NULLs are none */
+    bool has_any; /* sketches; NULLs do not count */
 } merge_group;
 
 static npyx_status merge_begin(npyext_group *group, npyx_error *error) {
@@ -111,7 +111,7 @@ static npyx_status merge_finish(npyext_group *group, npyx_error *error) {
         return NPYX_OK; /* NULL */
     npyx_sketch_append(&g->sketch, &out);
     npyx_status status = npyx_buffer_check(&out, error);
-    if (status == NPYX_OK) /* of which SQLite says what passes its limit */
+    if (status == NPYX_OK) /* SQLite reports it if it exceeds its limit */
         sqlite3_result_blob64(group->context, out.bytes, out.nbytes, SQLITE_TRANSIENT);
     npyx_buffer_clear(&out);
     return status;

@@ -1,15 +1,15 @@
-/* npy_spark(array [, width [, vmin, vmax]]): the course of an array's items in C order, in as many characters
- * at most. */
+/* npy_spark(array [, width [, vmin, vmax]]): how an array's items go up and down in C order, in at most width
+ * characters. */
 #include <math.h>
 
 #include "scalars.h"
 
 enum { SPARK_WIDTH = 20, SPARK_MOST_WIDTH = 1000, SPARK_NLEVELS = 8, SPARK_NBYTES = 3 };
 
-/* The items that share a character. */
+/* The items that one character stands for. */
 typedef struct spark_cell {
-    double sum;                /* of finite ones */
-    int64_t n, nabove, nbelow; /* finite ones, infinities, infinities below zero */
+    double sum;                /* of the finite ones */
+    int64_t n, nabove, nbelow; /* finite items, infinities above zero, infinities below zero */
 } spark_cell;
 
 static npyx_status spark_read_width(npyext_call *c, int64_t *width) {
@@ -23,11 +23,11 @@ static npyx_status spark_read_width(npyext_call *c, int64_t *width) {
     return NPYX_OK;
 }
 
-/* Cell i has the items from i * nelem / width on, so that all have about as many. */
+/* Cell i has the items from i * nelem / width on, so that all have about the same number. */
 static npyx_status spark_add(npyext_call *c, npyx_source *source, npyx_reals *reals, spark_cell *cells,
                              int64_t width) {
     const int64_t nelem = npyx_view_nelem(&c->view), each = nelem / width, rest = nelem % width;
-    int64_t at = 0, left = each, carried = rest; /* of the cell at hand */
+    int64_t at = 0, left = each, carried = rest; /* of the current cell */
     npyx_status status;
     npyx_reals_begin(reals, source, &c->view);
     while ((status = npyx_reals_next(reals, &c->error)) == NPYX_OK) {
@@ -49,7 +49,7 @@ static npyx_status spark_add(npyext_call *c, npyx_source *source, npyx_reals *re
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-/* The mean of a cell; infinite when one of its items is, NaN when none is a number. */
+/* The mean of a cell; infinite if one of its items is, NaN if it has only NaNs. */
 static double spark_mean(const spark_cell *cell) {
     if (cell->nabove + cell->nbelow > 0)
         return cell->nabove >= cell->nbelow ? INFINITY : -INFINITY;
@@ -68,7 +68,7 @@ static void spark_find_ends(const spark_cell *cells, int64_t width, npyext_ends 
     ends->hi = ends->has_hi ? ends->hi : hi;
 }
 
-/* Which of the eight blocks: of a range of nothing the one in the middle. */
+/* Which of the eight blocks; if the range is empty, the one in the middle. */
 static int spark_level(const npyext_ends *ends, double mean) {
     if (isinf(mean))
         return mean > 0 ? SPARK_NLEVELS - 1 : 0;
@@ -82,11 +82,11 @@ static void spark_draw(npyx_buffer *out, const spark_cell *cells, int64_t width,
     for (int64_t i = 0; i < width; i++) {
         double mean = spark_mean(&cells[i]);
         if (isnan(mean)) {
-            npyx_buffer_append_text(out, "\xc2\xb7"); /* a dot in the middle */
+            npyx_buffer_append_text(out, "\xc2\xb7"); /* a dot at half height */
             continue;
         }
         const char block[SPARK_NBYTES] = {(char)0xe2, (char)0x96,
-                                          (char)(0x81 + spark_level(ends, mean))}; /* U+2581 on */
+                                          (char)(0x81 + spark_level(ends, mean))}; /* U+2581 and so on */
         npyx_buffer_append(out, block, sizeof block);
     }
 }

@@ -1,20 +1,20 @@
 /*
- * Statistics as functions of an array: of all its items a value; where axes are left, another array.
+ * Statistics as functions of an array: of all its items, one value; if axes are left, another array.
  *
- * Each statistic is a dtype that its items have, and how one is made of npyx_stats. Items become values as
- * all others do, so that a function says what the table function npy_stats says.
+ * Each statistic is a dtype of its items, and a way to make an item from npyx_stats. Items become SQL values
+ * as they do elsewhere, so a function returns what the table function npy_stats shows.
  */
 #include <math.h>
 
 #include "scalars.h"
 
 typedef struct statistic {
-    const char *aggregate; /* what does the same of rows in SQL; NULL: nothing */
-    bool needs_order;      /* where an item stands is asked for */
-    /* Makes *result the dtype of what it gives; NULL for items of which there is none. */
+    const char *aggregate; /* the aggregate that does the same for rows; NULL: none */
+    bool needs_order;      /* it needs an item's position */
+    /* The type of the result's items; NPYX_NTYPES if items of this dtype have no such statistic. */
     npyx_type (*type_of)(const npyx_dtype *dtype);
-    /* Writes an item of that dtype; false when there is none of these items. reduction: NULL for all of an
-     * array, in C order. NULL: it is the median. */
+    /* Writes an item of that type; false if there is none for these items. reduction: NULL if stats are of
+     * all items, in C order. put itself is NULL for the median. */
     bool (*put)(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item);
 } statistic;
 
@@ -26,7 +26,7 @@ static void statistic_put_u64(uint64_t integer, uint8_t *item) {
     memcpy(item, &integer, sizeof integer);
 }
 
-/* ---- which items have what ---- */
+/* ---- which dtypes have which statistics ---- */
 
 static bool statistic_is_complex(const npyx_dtype *dtype) {
     return npyx_dtype_kind(dtype) == 'c';
@@ -71,9 +71,9 @@ static npyx_type statistic_type_median(const npyx_dtype *dtype) {
     return npyx_dtype_is_real(dtype) || dtype->type == NPYX_TIMEDELTA ? NPYX_F8 : NPYX_NTYPES;
 }
 
-/* ---- and what it is ---- */
+/* ---- making items of them ---- */
 
-/* Integers that fit neither int64 nor, of unsigned items, uint64 are told by statistic_check_sum. */
+/* statistic_check_sum refuses sums that fit neither int64 nor, if the items are unsigned, uint64. */
 static bool statistic_put_sum(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
     (void)reduction;
     if (stats->form == NPYX_STATS_COMPLEX) {
@@ -106,7 +106,8 @@ static bool statistic_put_std(const npyx_reduction *reduction, const npyx_stats 
     return true;
 }
 
-/* The extreme in the host's byte order. Of no items it is NaN or NaT where there is such an item. */
+/* The extreme, in the host's byte order. If no item counts, it is NaN or NaT; false if the dtype has
+ * neither. */
 static bool statistic_put_extreme(const npyx_stats *stats, int k, uint8_t *item) {
     const npyx_dtype *dtype = stats->dtype;
     npyx_error error;
@@ -153,13 +154,13 @@ static bool statistic_put_argmax(const npyx_reduction *reduction, const npyx_sta
 typedef struct statistic_call {
     npyext_call *c;
     const statistic *statistic;
-    const char *word; /* the function's name behind `npy_` */
+    const char *word; /* the function's name after `npy_` */
     npyx_dtype dtype; /* of the result */
     bool axes[NPYX_MAX_NDIM];
     bool has_axes;
 } statistic_call;
 
-/* A number is what SQL has aggregates for: who gives one has mistaken this for them. */
+/* Numbers have SQL's aggregates: a query that passes one has mixed them up. */
 static npyx_status statistic_take(statistic_call *s) {
     npyext_call *c = s->c;
     int type = sqlite3_value_type(c->argv[0]);
@@ -171,7 +172,7 @@ static npyx_status statistic_take(statistic_call *s) {
                               s->statistic->aggregate);
 }
 
-/* NULL is all axes, as NumPy's None. */
+/* NULL stands for all axes, like NumPy's None. */
 static npyx_status statistic_read_axes(statistic_call *s) {
     npyext_call *c = s->c;
     npyx_value text;
@@ -201,14 +202,14 @@ static npyx_status statistic_find_dtype(statistic_call *s) {
                            "items are structured; npy_stats has a row for each of their fields");
     if (type == NPYX_NTYPES || dtype->itemsize == 0)
         return npyx_refuse(&s->c->error, "there is no %s of %s items", s->word, npyx_dtype_shown(dtype).name);
-    /* A number has no unit, whatever it is a statistic of. */
+    /* a number has no unit, even if it is a statistic of dates */
     const npyx_dtype number = {.type = type, .itemsize = npyx_types[type].itemsize};
     s->dtype = type == dtype->type ? *dtype : number;
     s->dtype.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
     return NPYX_OK;
 }
 
-/* A sum of integers that the dtype does not hold would wrap around, as NumPy's does. */
+/* A sum that the dtype cannot hold would wrap around, as NumPy's does: it is an error. */
 static npyx_status statistic_check_sum(const statistic_call *s, const npyx_stats *stats) {
     char text[NPYX_WIDE_TEXT_NBYTES + 1];
     bool is_whole = stats->form == NPYX_STATS_INTEGER || stats->form == NPYX_STATS_WIDE;
@@ -227,8 +228,7 @@ static npyx_status statistic_put(const statistic_call *s, const npyx_reduction *
     return NPYX_OK;
 }
 
-/* Begins the array of the axes that are left: *item is the first of as many items as there are coordinates.
- */
+/* Begins the array of the axes that are left, with an item for each coordinate; *item is the first. */
 static npyx_status statistic_begin_array(const statistic_call *s, int64_t ncoordinates, uint8_t **item) {
     npyext_call *c = s->c;
     int64_t shape[NPYX_MAX_NDIM];
@@ -272,7 +272,7 @@ static npyx_status statistic_append(const statistic_call *s, npyx_reduction *red
     return status == NPYX_DONE ? statistic_give_array(s, reduction->ncoordinates) : status;
 }
 
-/* One value of all items; NULL when there is none. */
+/* The value of all items; NULL if there is none. */
 static npyx_status statistic_result(const statistic_call *s, const npyx_reduction *reduction,
                                     const npyx_stats *stats) {
     npyext_call *c = s->c;
@@ -288,14 +288,15 @@ static npyx_status statistic_result(const statistic_call *s, const npyx_reductio
     return NPYX_OK;
 }
 
-/* Whether the items lie in a BLOB, one behind the other, and are done with before anybody would interrupt. */
+/* Whether the items are contiguous in a BLOB, and so few that there is no time to interrupt. */
 static bool statistic_is_small(const statistic_call *s) {
     const npyext_call *c = s->c;
     return !s->has_axes && c->value.bytes != NULL && c->value.array->nbytes <= NPYX_SMALL_ARRAY_NBYTES &&
            npyx_view_is_contiguous(&c->view);
 }
 
-/* A row of an array mostly, of which there are many: without all that a reduction needs for large ones. */
+/* Mostly for a row of an array, of which there are many: avoids what a reduction prepares for large
+ * arrays. */
 static npyx_status statistic_add_small(const statistic_call *s) {
     npyext_call *c = s->c;
     const npyx_dtype *dtype = c->view.dtype;
@@ -311,9 +312,10 @@ static npyx_status statistic_add_small(const statistic_call *s) {
     return statistic_result(s, NULL, &stats);
 }
 
-/* ---- where the extremes of rows are, for numbers that doubles hold ---- */
+/* ---- argmin and argmax along rows, for numbers that are exact as doubles ---- */
 
-/* Whether rows along the last axis alone are looked at one by one, without all that npyx_stats keeps. */
+/* Whether only the last axis is reduced: rows are then searched one by one, without all that npyx_stats
+ * keeps. */
 static bool statistic_is_place_in_rows(const statistic_call *s) {
     const npyx_view *view = &s->c->view;
     const npyx_type type = view->dtype->type;
@@ -325,15 +327,15 @@ static bool statistic_is_place_in_rows(const statistic_call *s) {
     return s->statistic->needs_order && is_last && is_exact && npyx_view_nelem(view) > 0;
 }
 
-/* The greatest of a row's items so far, and where it is; -1: none was above -INFINITY. */
+/* The greatest of a row's items so far, and its place; -1: none was above -INFINITY. */
 typedef struct statistic_greatest {
     double real;
     int64_t place,
         first_number; /* first_number: what is the place when all numbers are -INFINITY; -1: none */
 } statistic_greatest;
 
-/* Goes on with a row at n items, the first of which is number at. Without a branch: in short rows half of
- * them would be guessed wrongly. */
+/* Goes on in a row with n items, the first of which is number at. Without branches: in short rows, half of
+ * them would be mispredicted. */
 static void statistic_look(statistic_greatest *greatest, const double *reals, double sign, int64_t at,
                            int64_t n) {
     double most = greatest->real;
@@ -409,9 +411,9 @@ static npyx_status statistic_reduce(const statistic_call *s) {
     return status;
 }
 
-/* ---- the median, which is no statistic of npyx_stats ---- */
+/* ---- the median, which npyx_stats does not have ---- */
 
-/* The median at hand; NaN or NaT where there is none. */
+/* The current median; NaN or NaT if there is none. */
 static void median_put(const statistic_call *s, const npyx_quantile *median, uint8_t *item) {
     const npyx_order_keys dates = {.dtype = &s->dtype, .nbits = 64};
     if (s->dtype.type != NPYX_DATETIME)

@@ -1,9 +1,9 @@
 /*
  * Functions of vectors: npy_dot, npy_distance, npy_norm, npy_corrcoef.
  *
- * Of two arrays the second is read first, as doubles: a connection has one array open at a time. Where it is
- * the same in every row, as the vector that all others are compared with mostly is, SQLite keeps it from row
- * to row.
+ * Of two arrays, the second is read first, as doubles: a connection has only one array open at a time. If it
+ * is the same in every row, as the vector that all others are compared with usually is, SQLite keeps it from
+ * row to row.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +15,7 @@ static const npyx_dtype vector_float64 = {
 
 /* ---- the second of two vectors ---- */
 
-/* A vector with its doubles behind it. */
+/* A vector, followed by its doubles. */
 typedef struct kept_vector {
     npyx_vector vector;
     double reals[];
@@ -29,7 +29,7 @@ static npyx_status vector_check(npyext_call *c, const npyx_view *view) {
                        view->ndim);
 }
 
-/* The items of an array that is open, as doubles. */
+/* Makes a vector of an open array's items. */
 static npyx_status vector_keep(npyext_call *c, npyext_array_value *value, kept_vector **kept) {
     npyx_view view;
     npyx_buffer *out = &c->out;
@@ -50,7 +50,7 @@ static npyx_status vector_keep(npyext_call *c, npyext_array_value *value, kept_v
     return NPYX_OK;
 }
 
-/* NPYX_DONE: it is NULL. */
+/* NPYX_DONE if it is NULL. */
 static npyx_status vector_read_second(npyext_call *c, kept_vector **kept) {
     npyext_array_value second;
     npyx_status status =
@@ -63,7 +63,7 @@ static npyx_status vector_read_second(npyext_call *c, kept_vector **kept) {
     return status;
 }
 
-/* The distance of the first, which is open, to the second. */
+/* The distance between the first, which is open, and the second. */
 static npyx_status vector_measure_first(npyext_call *c, npyx_metric metric, const npyx_vector *second,
                                         double *distance) {
     const npyx_view *view = &c->view;
@@ -96,7 +96,7 @@ static npyx_status vector_compare(npyext_call *c, npyx_metric metric, double *di
     npyx_status status = npyext_call_take_items(c);
     if (status == NPYX_OK)
         status = vector_measure_first(c, metric, kept == NULL ? &made->vector : &kept->vector, distance);
-    if (made != NULL) /* which may free it at once */
+    if (made != NULL) /* this may free it at once */
         sqlite3_set_auxdata(c->context, 1, made, sqlite3_free);
     return status;
 }
@@ -127,10 +127,10 @@ NPYEXT_SCALAR(npy_distance, ANYTHING, VALUE, vector_distance, "npy_distance(arra
 
 /* ---- norms ---- */
 
-/* What numpy.linalg.norm calls ord; INFINITY and -INFINITY are the greatest and the least magnitude. */
+/* What numpy.linalg.norm calls ord; INFINITY and -INFINITY mean the greatest and the least magnitude. */
 typedef struct vector_norm {
     double ord;
-    bool is_given; /* by a number: for vectors alone */
+    bool is_given; /* as a number: only for vectors */
 } vector_norm;
 
 static npyx_status norm_read_ord(npyext_call *c, vector_norm *norm) {
@@ -158,13 +158,13 @@ static npyx_status norm_read_ord(npyext_call *c, vector_norm *norm) {
     return NPYX_OK;
 }
 
-/* powl has been the same in all C libraries for long; a pow of today's glibc would need one of 2018 (2.29).
- */
+/* powl has long been the same in all C libraries, but a pow linked with today's glibc needs one from 2018 or
+ * later (2.29). */
 static double norm_power(double base, double exponent) {
     return (double)powl((long double)base, (long double)exponent);
 }
 
-/* Adds items to the sum, which begins as INFINITY for the least of them. */
+/* Adds items to the sum; for the least magnitude, sum begins as INFINITY. */
 static double norm_add(double sum, double ord, const double *reals, int64_t nelem) {
     for (int64_t i = 0; i < nelem; i++) {
         double size = fabs(reals[i]);
@@ -178,7 +178,7 @@ static double norm_add(double sum, double ord, const double *reals, int64_t nele
     return sum;
 }
 
-/* Item by item, for the orders that statistics do not tell. */
+/* Goes through the items, for orders that do not follow from statistics. */
 static npyx_status norm_walk(npyext_call *c, npyx_source *source, double ord, double *norm) {
     const npyx_dtype *dtype = c->view.dtype;
     double reals[NPYX_BLOCK_NELEM], sum = ord == -INFINITY ? INFINITY : 0;
@@ -213,7 +213,7 @@ static double norm_of_stats(const npyx_stats *stats, double ord) {
     return sqrt(npyx_stats_m2(stats) + n * mean * mean);
 }
 
-/* By all processors: the squares of all items are those of their deviations and of their mean. */
+/* On all processors: the sum of squares follows from the deviations and the mean. */
 static npyx_status norm_reduce(npyext_call *c, npyx_source *source, double ord, double *norm) {
     npyx_reduction reduction = {0};
     const npyx_reduction_options options = {.skips_moments = ord != 2};
@@ -226,7 +226,7 @@ static npyx_status norm_reduce(npyext_call *c, npyx_source *source, double ord, 
     return status;
 }
 
-/* The parts of complex items as an axis of their own, whose norm is the same. */
+/* Turns the parts of complex items into an axis of their own, which leaves the norm the same. */
 static void norm_split_complex(npyx_view *view, npyx_dtype *part) {
     if (npyx_dtype_kind(view->dtype) != 'c' || view->ndim == NPYX_MAX_NDIM)
         return;
@@ -264,7 +264,7 @@ NPYEXT_SCALAR(npy_norm, ANYTHING, VALUE, vector_norm_of, "npy_norm(array)");
 
 /* ---- npy_corrcoef(a [, rowvar]) ---- */
 
-/* Whether rows are variables, as NumPy has them unless told otherwise. */
+/* Whether rows are variables, which is NumPy's default. */
 static npyx_status corrcoef_read_rowvar(npyext_call *c, bool *rowvar) {
     int type = c->argc < 2 ? SQLITE_NULL : sqlite3_value_type(c->argv[1]);
     *rowvar = type == SQLITE_NULL || sqlite3_value_int64(c->argv[1]) != 0;
@@ -273,7 +273,7 @@ static npyx_status corrcoef_read_rowvar(npyext_call *c, bool *rowvar) {
     return npyext_call_refuse(c, "rowvar must be 1 (rows are variables) or 0 (columns are)");
 }
 
-/* Makes the view's axes those of observations and variables. */
+/* Makes observations and variables the view's axes, in this order. */
 static npyx_status corrcoef_find_axes(npyext_call *c, bool rowvar) {
     npyx_view *view = &c->view;
     if (view->ndim != 2)
