@@ -269,11 +269,15 @@ def is_same_value(a, b, scale):
 
 
 def is_same(a, b, loose):
-    """Whether two answers are one; loose: {column: scale} of rounded sums."""
+    """Whether two answers are one; loose: {column: scale} of rounded sums, and "ties": columns that stay in their order
+    where rows change places whose distances differ by no more than their rounding."""
     if a == b and repr(a) == repr(b):
         return True
     if a[0] != "rows" or b[0] != "rows" or not loose or a[2] != b[2] or len(a[1]) != len(b[1]):
         return False
+    kept = loose.get("ties")
+    if kept is not None:
+        a, b = [(0, [tuple(value if i in kept else None for i, value in enumerate(row)) for row in rows]) for _, rows, *_ in (a, b)]
     return all(len(p) == len(q) and all(is_same_value(v, w, loose.get(i)) for i, (v, w) in enumerate(zip(p, q))) for p, q in zip(a[1], b[1]))
 
 
