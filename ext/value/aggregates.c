@@ -1,5 +1,6 @@
 #include "aggregates.h"
 
+#include "array_builder.h"
 #include "scan/plan.h"
 
 /* Makes an error the result. If the BLOB is too long for SQLite, the message names another way. */
@@ -78,3 +79,199 @@ void npyext_aggregate_final(sqlite3_context *context) {
         group_fail(group, &error);
     aggregate->clear(group);
 }
+
+/* ---- rows ---- */
+
+/* npy_stack and npy_records: each row of the group becomes a row of the array, from one value or from one for
+ * each field. */
+
+typedef struct rows_group {
+    npyext_group group;
+    npyext_array_builder builder;
+    npyext_rows rows; /* of npy_stack */
+} rows_group;
+
+static void rows_clear(npyext_group *group) {
+    npyext_array_builder_clear(&((rows_group *)group)->builder);
+}
+
+/* ---- npy_stack(row [, dtype]): rows of one shape along a new first axis ---- */
+
+static npyx_status stack_begin(npyext_group *group, npyx_error *error) {
+    npyext_array_builder *builder = &((rows_group *)group)->builder;
+    NPYX_TRY(npyext_array_builder_begin(builder, group->connection, error));
+    return group->argc > 1 ? npyext_array_builder_set_dtype(builder, group->argv[1], error) : NPYX_OK;
+}
+
+static npyx_status stack_append(npyext_group *group, npyx_error *error) {
+    rows_group *g = (rows_group *)group;
+    return npyext_rows_append(&g->rows, &g->builder, group->context, &group->aggregate->caller,
+                              group->argv[0], error);
+}
+
+static npyx_status stack_finish(npyext_group *group, npyx_error *error) {
+    rows_group *g = (rows_group *)group;
+    int64_t shape[NPYX_MAX_NDIM + 1] = {group->nrows};
+    memcpy(shape + 1, g->rows.shape, (size_t)g->rows.ndim * sizeof shape[0]);
+    return npyext_array_builder_result(&g->builder, group->context, g->rows.ndim + 1, shape, error);
+}
+
+const npyext_aggregate npyext_npy_stack = {.caller = {"npy_stack", "npy_stack(array)"},
+                                           .row_name = "row",
+                                           .format = NPYX_FORMAT_NPY,
+                                           .state_nbytes = sizeof(rows_group),
+                                           .begin = stack_begin,
+                                           .append = stack_append,
+                                           .finish = stack_finish,
+                                           .clear = rows_clear};
+
+/* ---- npy_records(descr, v1, v2, ...): a structured array, a value for each field ---- */
+
+static npyx_status records_begin(npyext_group *group, npyx_error *error) {
+    npyext_array_builder *builder = &((rows_group *)group)->builder;
+    NPYX_TRY(npyext_array_builder_begin(builder, group->connection, error));
+    if (group->argc < 1)
+        return npyx_refuse(error, "takes a dtype and a value for each of its fields");
+    NPYX_TRY(npyext_array_builder_set_dtype(builder, group->argv[0], error));
+    const npyx_dtype *dtype = builder->dtype;
+    if (dtype == NULL || dtype->type != NPYX_STRUCT)
+        return npyx_refuse(
+            error, "the first argument is a structured dtype, as in '[[\"x\", \"<f4\"], [\"y\", \"<i8\"]]'");
+    char shown[NPYX_MESSAGE_NBYTES];
+    npyx_buffer names = npyx_buffer_over(shown, sizeof shown);
+    int nfields = 0, nvalues = group->argc - 1;
+    for (int i = 0; i < dtype->nfields; i++) {
+        if (!dtype->fields[i].is_padding)
+            npyx_buffer_printf(&names, "%s%.200s", nfields++ == 0 ? "" : ", ", dtype->fields[i].name);
+    }
+    return nfields == nvalues
+               ? NPYX_OK
+               : npyx_refuse(error, "%d value%s for %d field%s: %.*s", nvalues, nvalues == 1 ? "" : "s",
+                             nfields, nfields == 1 ? "" : "s", NPYX_SHOWN(shown, names.nbytes, 200));
+}
+
+static npyx_status records_append(npyext_group *group, npyx_error *error) {
+    npyext_array_builder *builder = &((rows_group *)group)->builder;
+    const npyx_dtype *dtype = builder->dtype;
+    sqlite3_value **value = group->argv; /* the descr */
+    uint8_t *item = NULL;
+    NPYX_TRY(npyext_items_reserve(&builder->out, dtype, 1, &item, error));
+    memset(item, 0, (size_t)dtype->itemsize);
+    for (int i = 0; i < dtype->nfields; i++) {
+        const npyx_field *field = &dtype->fields[i];
+        if (field->is_padding)
+            continue;
+        npyx_status status = npyext_items_encode(builder->out.host, field->dtype, field->ndim, field->shape,
+                                                 *++value, item + field->off, error);
+        if (status != NPYX_OK)
+            return npyx_error_place(error, status, "row %" PRId64 ", field '%.60s'", group->nrows,
+                                    field->name);
+    }
+    builder->out.nbytes += (size_t)dtype->itemsize;
+    return NPYX_OK;
+}
+
+static npyx_status records_finish(npyext_group *group, npyx_error *error) {
+    return npyext_array_builder_result(&((rows_group *)group)->builder, group->context, 1, &group->nrows,
+                                       error);
+}
+
+const npyext_aggregate npyext_npy_records = {.caller = {"npy_records", "npy_records(descr, value)"},
+                                             .format = NPYX_FORMAT_NPY,
+                                             .state_nbytes = sizeof(rows_group),
+                                             .begin = records_begin,
+                                             .append = records_append,
+                                             .finish = records_finish,
+                                             .clear = rows_clear};
+
+/* ---- archives ---- */
+
+/* npz_archive and ten_archive: an archive of the arrays of a group. */
+
+typedef struct archive_group {
+    npyext_group group;
+    npyx_buffer out;
+    npyx_sink *sink;
+    npyx_archive_writer *writer;
+    npyext_array_value value; /* of the current row */
+} archive_group;
+
+static npyx_status archive_begin(npyext_group *group, npyx_error *error) {
+    archive_group *a = (archive_group *)group;
+    npyext_connection *connection = group->connection;
+    a->out = (npyx_buffer){.host = &connection->host,
+                           .limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1)};
+    NPYX_TRY(npyx_sink_open_memory(&a->out, &a->sink, error));
+    return npyx_archive_writer_open(a->sink, group->aggregate->format, &a->writer, error);
+}
+
+static void archive_clear(npyext_group *group) {
+    archive_group *a = (archive_group *)group;
+    npyx_archive_writer_close(a->writer);
+    npyx_sink_close(a->sink);
+    npyx_buffer_clear(&a->out);
+}
+
+/* Closes the array only after its error was reported, whose place is in its file. */
+static void archive_end_row(npyext_group *group) {
+    archive_group *a = (archive_group *)group;
+    if (a->value.connection != NULL)
+        npyext_array_value_close(&a->value);
+    group->place = (npyext_place){.path = group->aggregate->caller.name};
+}
+
+static npyx_status read_method(sqlite3_value *value, npyx_zip_method *method, npyx_error *error) {
+    npyx_value text;
+    *method = (npyx_zip_method){.is_deflated = false};
+    if (value == NULL)
+        return NPYX_OK;
+    if (sqlite3_value_type(value) == SQLITE_NULL)
+        return npyx_refuse(error, "the method is NULL");
+    NPYX_TRY(npyext_value_text(value, &text, error));
+    return text.nbytes == 0 ? NPYX_OK : npyx_zip_method_parse(text.bytes, text.nbytes, method, error);
+}
+
+static npyx_status archive_append(npyext_group *group, npyx_error *error) {
+    archive_group *a = (archive_group *)group;
+    sqlite3_value **argv = group->argv;
+    npyx_format format = group->aggregate->format;
+    bool is_npz = format == NPYX_FORMAT_NPZ;
+    npyx_value name;
+    npyx_zip_method method;
+    npyx_status status = npyext_array_value_open(&a->value, group->connection, group->context,
+                                                 &group->aggregate->caller, argv[is_npz], error);
+    group->place = a->value.place;
+    if (status == NPYX_DONE)
+        return npyx_refuse(error, "the array is NULL");
+    NPYX_TRY(status);
+    NPYX_TRY(npyext_member_name(is_npz ? argv[0] : group->argc > 1 ? argv[1] : NULL, &name, error));
+    NPYX_TRY(read_method(is_npz && group->argc > 2 ? argv[2] : NULL, &method, error));
+    return npyext_stream_member(&a->value, a->writer, format, &name, method, error);
+}
+
+/* The buffer's memory was allocated by SQLite, and passes to it. */
+static npyx_status archive_finish(npyext_group *group, npyx_error *error) {
+    archive_group *a = (archive_group *)group;
+    NPYX_TRY(npyx_archive_writer_finish(a->writer, error));
+    if (a->out.nbytes == 0) {
+        sqlite3_result_zeroblob(group->context, 0);
+    } else {
+        sqlite3_result_blob64(group->context, a->out.bytes, a->out.nbytes, sqlite3_free);
+        a->out = (npyx_buffer){.host = a->out.host};
+    }
+    return NPYX_OK;
+}
+
+/* clang-format off */
+#define ARCHIVE_AGGREGATE(of_format, name, call)                                                             \
+    {                                                                                                        \
+        .caller = {(name), (call)}, .row_name = "row", .format = (of_format),                                \
+        .state_nbytes = sizeof(archive_group), .takes_none = true, .begin = archive_begin,                   \
+        .append = archive_append, .end_row = archive_end_row, .finish = archive_finish,                      \
+        .clear = archive_clear                                                                               \
+    }
+/* clang-format on */
+const npyext_aggregate npyext_npz_archive =
+    ARCHIVE_AGGREGATE(NPYX_FORMAT_NPZ, "npz_archive", "npz_archive(name, array)");
+const npyext_aggregate npyext_ten_archive =
+    ARCHIVE_AGGREGATE(NPYX_FORMAT_TEN, "ten_archive", "ten_archive(array, name)");

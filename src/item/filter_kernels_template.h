@@ -1,5 +1,5 @@
 /*
- * The kernels of one target. Included for each by filter_apply.c, with
+ * The kernels of one target. Included for each by filter.c, with
  *
  *     FILTER_TARGET    an attribute: the processor features they may use
  *     FILTER_SUFFIX    the end of their names

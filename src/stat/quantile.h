@@ -7,7 +7,7 @@
 #ifndef NPYX_QUANTILE_H
 #define NPYX_QUANTILE_H
 
-#include "array/leaves.h"
+#include "array/view.h"
 #include "order.h"
 
 typedef enum npyx_quantile_method {

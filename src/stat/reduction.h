@@ -10,7 +10,7 @@
 #ifndef NPYX_REDUCTION_H
 #define NPYX_REDUCTION_H
 
-#include "array/leaves.h"
+#include "array/view.h"
 #include "labels.h"
 #include "stats.h"
 #include "walk/reader.h"
