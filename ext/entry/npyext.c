@@ -192,9 +192,9 @@ static int check_loaded(sqlite3 *db, npyext_entry_point entry_point, char **mess
         return code;
     if (found == 0)
         return SQLITE_DONE;
-    *message = sqlite3_mprintf("npyext is loaded already by another entry point, %s, not %s; a connection "
-                               "keeps the one that it began with",
-                               npyext_entry_name(found), npyext_entry_name(entry_point));
+    *message = sqlite3_mprintf(
+        "npyext is already loaded through another entry point, %s, not %s; a connection keeps the first one",
+        npyext_entry_name(found), npyext_entry_name(entry_point));
     return SQLITE_ERROR;
 }
 

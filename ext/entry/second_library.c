@@ -20,7 +20,7 @@ static int ncopies;
 /* By the other library's sqlite3_mprintf: this object's own routines are the first library's. */
 static void refuse(const sqlite3_api_routines *api, char **message, const char *path, const char *why) {
     *message =
-        api->mprintf("npyext serves another SQLite library of this process already, and cannot be copied "
+        api->mprintf("npyext already serves another SQLite library in this process, and cannot be copied "
                      "for this one (%s); load a copy of the file from another path: cp %s npyext2.so",
                      why, path);
 }

@@ -17,13 +17,13 @@ static npyx_status parse_on_error(npyext_scan *scan, npyx_error *error) {
         return argument->type == SQLITE_TEXT
                    ? npyx_refuse(
                          error,
-                         "on_error is 'raise', 'row' or 'skip', and not '%.*s' (an argument too many?)",
+                         "on_error must be 'raise', 'row' or 'skip', not '%.*s' (one argument too many?)",
                          NPYX_SHOWN(argument->bytes, argument->nbytes, 60))
-                   : npyx_refuse(error, "on_error is 'raise', 'row' or 'skip' (an argument too many?)");
+                   : npyx_refuse(error, "on_error must be 'raise', 'row' or 'skip' (one argument too many?)");
     scan->on_error = (npyext_on_error)choice;
     if (scan->on_error == NPYEXT_ROW && !has_rows)
         return npyx_fail(error, NPYX_INVALID, -1,
-                         "%s has no column `error` to set; on_error is 'raise' or 'skip' here",
+                         "%s has no column `error`; on_error must be 'raise' or 'skip' here",
                          scan->function->name);
     return NPYX_OK;
 }
@@ -37,8 +37,8 @@ static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
     /* SQLite gives no constraint for a column that is compared with one of the same table, or of a later
      * one. */
     const char *hint = scan->plan.names_source
-                           ? "; a column that is an argument belongs to a table before it, "
-                             "and a bare name may mean a column of the function itself: "
+                           ? "; a column passed as an argument must belong to an earlier table, and a bare "
+                             "name may mean a column of the function itself: "
                              "qualify it, as in m.path"
                            : "";
     return npyx_fail(error, NPYX_INVALID, -1, "%s needs %s, as in %s(%s)%s", name,
@@ -153,7 +153,7 @@ npyx_status npyext_scan_begin(npyext_scan *scan, const npyext_request *request, 
     NPYX_TRY(npyext_member_check(member, error));
     NPYX_TRY(npyext_files_resolve(scan->connection, &scan->arguments[NPYEXT_SOURCE], &scan->files, error));
     if (scan->files.is_handle && npyext_argument_is_given(member))
-        return npyx_fail(error, NPYX_INVALID, -1, "a handle names one array already; leave the member out");
+        return npyx_fail(error, NPYX_INVALID, -1, "a handle already names one array; leave out the member");
     return parse_on_error(scan, error);
 }
 

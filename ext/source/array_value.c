@@ -25,18 +25,18 @@ static int64_t statement_tick(sqlite3_context *context, npyext_connection *conne
 static npyx_status fail_type(const npyext_caller *caller, sqlite3_value *argument, npyx_error *error) {
     if (sqlite3_value_type(argument) != SQLITE_TEXT)
         return npyx_fail(error, NPYX_INVALID, -1,
-                         "a number is no array; a .npy BLOB is one, or a handle that npy_file made");
+                         "a number is not an array; pass a .npy BLOB, or a handle from npy_file");
     const char *text = (const char *)sqlite3_value_text(argument);
     NPYX_TRY(npyx_check_memory(text, error));
     char quoted[300];
     sqlite3_snprintf(sizeof quoted, quoted, "%!.60Q", text);
     if (text[0] == '[')
-        return npyx_fail(
-            error, NPYX_INVALID, -1,
-            "%s is a TEXT; npy_from_json makes an array of JSON, and npy_rows has the row as `array`",
-            quoted);
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "%s is a TEXT; npy_from_json makes an array from JSON, and npy_rows has each row as "
+                         "an array in its column `array`",
+                         quoted);
     return npyx_fail(error, NPYX_INVALID, -1,
-                     "%s is a TEXT; a path is opened by npy_file, as in SELECT %s FROM npy_file(%s)", quoted,
+                     "%s is a TEXT; to open a path, use npy_file, as in SELECT %s FROM npy_file(%s)", quoted,
                      caller->call, quoted);
 }
 
@@ -48,7 +48,7 @@ static npyx_status fail_blob(npyext_array_value *value, const npyext_caller *cal
     npyx_format format = archive->format;
     npyx_archive_close(archive);
     return npyx_fail(error, NPYX_INVALID, -1,
-                     "is %s .%s, which may hold many arrays; npy_file takes it apart, as in "
+                     "is %s .%s, which may contain several arrays; use npy_file to choose one, as in "
                      "SELECT name, %s FROM npy_file(blob)",
                      format == NPYX_FORMAT_NPZ ? "an" : "a", npyx_format_name(format), caller->call);
 }
@@ -61,11 +61,10 @@ static npyx_status check_is_only(const npyext_array_value *value, const npyext_c
     size_t end = (size_t)(value->array->data_off + value->array->nbytes);
     if (!npyx_begins_npy((const char *)value->bytes + end, value->nbytes - end))
         return NPYX_OK;
-    return npyx_fail(
-        error, NPYX_INVALID, (int64_t)end,
-        "is a .npy of several arrays, one after the other (the second at byte %zu); npy_file takes "
-        "it apart, as in SELECT idx, %s FROM npy_file(blob)",
-        end, caller->call);
+    return npyx_fail(error, NPYX_INVALID, (int64_t)end,
+                     "contains several arrays, one after the other (the second at byte %zu); use npy_file to "
+                     "choose one, as in SELECT idx, %s FROM npy_file(blob)",
+                     end, caller->call);
 }
 
 static npyx_status open_blob(npyext_array_value *value, const npyext_caller *caller, npyx_error *error) {

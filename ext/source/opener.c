@@ -36,7 +36,7 @@ static npyx_status files_add_range(npyext_files *files, const char *path, size_t
                                    npyext_part part, npyx_error *error) {
     npyx_host *host = files->paths.arena.host;
     if (strlen(path) != path_nbytes)
-        return npyx_fail(error, NPYX_INVALID, -1, "a path holds a NUL character");
+        return npyx_fail(error, NPYX_INVALID, -1, "a path contains a NUL character");
     NPYX_TRY(npyext_paths_append(&files->paths, path, path_nbytes, error));
     while (files->nparts < (int64_t)files->paths.npaths) {
         npyext_part *parts =
@@ -52,8 +52,8 @@ static npyx_status files_add_range(npyext_files *files, const char *path, size_t
 static npyx_status fail_range(npyx_error *error) {
     return npyx_fail(
         error, NPYX_INVALID, -1,
-        "a range of a file has exactly the keys path (a text), offset and nbytes (integers from 0 "
-        "on), as in {\"path\": \"x.tar\", \"offset\": 1536, \"nbytes\": 4224}");
+        "a range of a file must have exactly the keys path (a string), offset and nbytes (non-negative "
+        "integers), as in {\"path\": \"x.tar\", \"offset\": 1536, \"nbytes\": 4224}");
 }
 
 /* Whether json_each accepts JSON5, too (since 3.42). Then json_valid is asked as well, so that every SQLite
@@ -101,7 +101,7 @@ static npyx_status add_json_range(npyext_connection *connection, npyext_files *f
 static npyx_status add_path_or_pattern(npyext_files *files, const char *text, size_t nbytes,
                                        npyx_error *error) {
     if (strlen(text) != nbytes)
-        return npyx_fail(error, NPYX_INVALID, -1, "a path holds a NUL character");
+        return npyx_fail(error, NPYX_INVALID, -1, "a path contains a NUL character");
     bool is_path = !npyext_pattern_is_pattern(text);
     if (!is_path)
         NPYX_TRY(npyx_path_exists(files->paths.arena.host, text, &is_path, error));
@@ -177,7 +177,7 @@ static npyx_status add_handle(npyext_connection *connection, npyext_files *files
     npyext_handle handle;
     if (!npyext_handle_read(&connection->handle_key, source->bytes, source->nbytes, &handle))
         return npyx_fail(error, NPYX_INVALID, -1,
-                         "the source is a handle that npy_file did not make on this connection");
+                         "the source is a handle, but not one that npy_file made on this connection");
     files->is_handle = true;
     files->handle_index = handle.index;
     files->handle_stamp = handle.stamp;
@@ -222,9 +222,8 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
             (is_list ? add_json_list : add_json_range)(connection, files, text, source->nbytes, error);
         files->is_list = is_list && status == NPYX_OK;
         if (status == NPYX_DONE && is_list && begins_with_quote(text + blank_nbytes + 1))
-            return npyx_refuse(error,
-                               "the list is not JSON: its texts stand in double quotes with commas between "
-                               "them, as in '[\"a.npy\", \"b.npy\"]'");
+            return npyx_refuse(error, "the list is not JSON: put its strings in double quotes, with commas "
+                                      "between them, as in '[\"a.npy\", \"b.npy\"]'");
         if (status != NPYX_DONE)
             return status;
     }

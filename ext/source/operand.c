@@ -4,11 +4,12 @@ static npyx_status operand_check_type(const npyext_argument *argument, bool take
     if (argument->type == SQLITE_BLOB || (argument->type == SQLITE_TEXT && takes_path))
         return NPYX_OK;
     if (argument->type != SQLITE_TEXT)
-        return npyx_refuse(error, "a number is no array; npy_from_json('[1.0]') makes one");
+        return npyx_refuse(error, "a number is not an array; npy_from_json('[1.0]') makes one");
     if (argument->bytes[strspn(argument->bytes, " \t\r\n")] == '[')
-        return npyx_refuse(error, "a TEXT is no array; npy_from_json makes one of JSON");
-    return npyx_refuse(error, "a TEXT is no array; of a file it is "
-                              "(SELECT array FROM npy_file('x.npy'))");
+        return npyx_refuse(error, "a TEXT is not an array; npy_from_json makes one from JSON");
+    return npyx_refuse(
+        error,
+        "a TEXT is not an array; to read one from a file, write (SELECT array FROM npy_file('x.npy'))");
 }
 
 /* The one array of the open file. */
@@ -23,15 +24,15 @@ static npyx_status operand_find_only(npyext_operand *operand, int64_t *index, np
         status = npyx_archive_entry(archive, 1, &entry, error);
     if (status != NPYX_OK) /* NPYX_DONE: there is one, or none; then describing it fails */
         return status == NPYX_DONE ? NPYX_OK : status;
-    return npyx_refuse(error, "holds several arrays; one of them is "
-                              "(SELECT array FROM npy_file('x.npz', 'name'))");
+    return npyx_refuse(
+        error, "contains several arrays; choose one, as in (SELECT array FROM npy_file('x.npz', 'name'))");
 }
 
 static npyx_status operand_open_array(npyext_operand *operand, npyx_error *error) {
     npyext_connection *connection = operand->connection;
     int64_t index;
     if (npyext_files_count(&operand->files) != 1 || operand->files.is_many)
-        return npyx_refuse(error, "must be one file, and no pattern or list of them");
+        return npyx_refuse(error, "must be one file, not a pattern or a list");
     NPYX_TRY(npyext_files_open(connection, &operand->files, 0, npyext_cache_tick(connection),
                                &operand->opened, error));
     NPYX_TRY(operand_find_only(operand, &index, error));

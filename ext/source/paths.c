@@ -5,7 +5,7 @@ npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nb
     npyx_host *host = paths->arena.host;
     size_t max_npaths = paths->max_npaths == 0 ? NPYEXT_MAX_NPATHS : paths->max_npaths;
     if (paths->npaths == max_npaths)
-        return npyx_fail(error, NPYX_TOOBIG, -1, "the source comes to more than %zu files", max_npaths);
+        return npyx_fail(error, NPYX_TOOBIG, -1, "the source matches more than %zu files", max_npaths);
     const char *copy = npyx_arena_copy(&paths->arena, path, nbytes);
     void *grown = npyx_grow(host, (void *)paths->paths, (int64_t)paths->npaths, &paths->capacity_npaths,
                             sizeof(char *));

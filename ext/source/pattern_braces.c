@@ -59,8 +59,8 @@ static npyx_status check_braces(braces *braces, size_t *nitems_max, npyx_error *
                          "the pattern has no '}' for its '{' at byte %zu (write ? for a brace in a name)",
                          outermost_off);
     if (*nitems_max > BRACES_MAX)
-        return npyx_fail(error, NPYX_INVALID, -1, "the pattern has more than %d braces and commas in them",
-                         (int)BRACES_MAX);
+        return npyx_fail(error, NPYX_INVALID, -1,
+                         "the pattern has more than %d braces and commas inside braces", (int)BRACES_MAX);
     return NPYX_OK;
 }
 

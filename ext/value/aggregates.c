@@ -8,15 +8,17 @@ static void group_fail(npyext_group *group, npyx_error *error) {
     const npyext_aggregate *aggregate = group->aggregate;
     bool is_toobig = error->status == NPYX_TOOBIG;
     if (is_toobig && aggregate->format == NPYX_FORMAT_NPY)
-        npyx_error_set(error, NPYX_TOOBIG, -1,
-                       "the array passes SQLite's limit for a BLOB; a table writes it to a file instead, as "
-                       "in CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')");
+        npyx_error_set(
+            error, NPYX_TOOBIG, -1,
+            "the array exceeds SQLite's limit for a BLOB; write it to a file through a table instead, as "
+            "in CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')");
     else if (is_toobig)
-        npyx_error_set(error, NPYX_TOOBIG, -1,
-                       "the archive is longer than SQLite's limit of %d bytes; of any size it goes to a file "
-                       "through a table, as in CREATE VIRTUAL TABLE temp.out USING npy('out.%s', mode='w+')",
-                       sqlite3_limit(group->connection->db, SQLITE_LIMIT_LENGTH, -1),
-                       npyx_format_name(aggregate->format));
+        npyx_error_set(
+            error, NPYX_TOOBIG, -1,
+            "the archive exceeds SQLite's limit of %d bytes; write it to a file through a table, which has "
+            "no limit, as in CREATE VIRTUAL TABLE temp.out USING npy('out.%s', mode='w+')",
+            sqlite3_limit(group->connection->db, SQLITE_LIMIT_LENGTH, -1),
+            npyx_format_name(aggregate->format));
     if (is_toobig || error->status == NPYX_INVALID)
         group->place = (npyext_place){.path = aggregate->caller.name};
     npyext_result_error(group->context, group->place, error);
@@ -136,7 +138,8 @@ static npyx_status records_begin(npyext_group *group, npyx_error *error) {
     const npyx_dtype *dtype = builder->dtype;
     if (dtype == NULL || dtype->type != NPYX_STRUCT)
         return npyx_refuse(
-            error, "the first argument is a structured dtype, as in '[[\"x\", \"<f4\"], [\"y\", \"<i8\"]]'");
+            error,
+            "the first argument must be a structured dtype, as in '[[\"x\", \"<f4\"], [\"y\", \"<i8\"]]'");
     char shown[NPYX_MESSAGE_NBYTES];
     npyx_buffer names = npyx_buffer_over(shown, sizeof shown);
     int nfields = 0, nvalues = group->argc - 1;

@@ -23,7 +23,7 @@ npyx_status npyext_array_builder_set_dtype(npyext_array_builder *builder, sqlite
     npyx_value text;
     NPYX_TRY(npyext_value_read(argument, &text, error));
     if (text.kind != NPYX_VALUE_NULL && text.kind != NPYX_VALUE_TEXT)
-        return npyx_refuse(error, "a dtype is a TEXT, as in 'float32'");
+        return npyx_refuse(error, "a dtype must be a TEXT, as in 'float32'");
     if (text.nbytes == 0)
         return NPYX_OK;
     builder->is_dtype_given = true;
@@ -37,10 +37,12 @@ npyx_status npyext_array_builder_infer(npyext_array_builder *builder, const char
 npyx_status npyext_check_exact(int64_t value, npyx_error *error) {
     double real = (double)value;
     bool is_exact = real < 0x1p63 && (int64_t)real == value;
-    return is_exact
-               ? NPYX_OK
-               : npyx_refuse(error, "%" PRId64 " would be rounded among REALs; name a dtype, as 'float64'",
-                             value);
+    return is_exact ? NPYX_OK
+                    : npyx_refuse(
+                          error,
+                          "%" PRId64
+                          " would be rounded, since other values are REALs; name a dtype, such as 'float64'",
+                          value);
 }
 
 npyx_status npyext_items_widen(uint8_t *items, int64_t nitems, bool from_big_endian, bool to_big_endian,

@@ -44,16 +44,16 @@ static npyx_status count_items(npyext_call *c, size_t nbytes, const npyx_dtype *
         if ((int64_t)nbytes % dtype->itemsize == 0)
             return NPYX_OK;
         return npyx_refuse(&c->error,
-                           "the data have %zu bytes, which is no whole number of items of %" PRId64, nbytes,
-                           dtype->itemsize);
+                           "the data have %zu bytes, which is not a multiple of the itemsize %" PRId64,
+                           nbytes, dtype->itemsize);
     }
     if (nbytes > 0)
-        return npyx_refuse(&c->error, "the data have %zu bytes, and items have none", nbytes);
+        return npyx_refuse(&c->error, "the data have %zu bytes, but items have 0 bytes", nbytes);
     *nelem = 1;
     for (int axis = 0; axis < ndim; axis++) {
         if (shape[axis] < 0)
             return npyx_refuse(&c->error,
-                               "items have no bytes, so that a length of %" PRId64 " cannot be worked out",
+                               "items have 0 bytes, so a length of %" PRId64 " cannot be worked out",
                                shape[axis]);
         if (!npyx_multiply_i64(*nelem, shape[axis], nelem))
             return NPYX_OK; /* npyx_shape_resolve says what is wrong */
@@ -114,7 +114,7 @@ static npyx_status make_of_member(npyext_call *c) {
                               &blob));
     if (npyext_handle_is_like(blob.bytes, blob.nbytes))
         return npyext_call_refuse(
-            c, "takes an .npz, .ten, .tar or .safetensors as a BLOB; a handle is one array already");
+            c, "takes an .npz, .ten, .tar or .safetensors as a BLOB; a handle already stands for one array");
     if (sqlite3_value_type(c->argv[1]) == SQLITE_NULL)
         return NPYX_DONE;
     NPYX_TRY(npyext_argument_copy(&member, c->argv[1], &c->error));
@@ -171,7 +171,7 @@ static npyx_status change_order(npyext_call *c) {
     char letter = text.nbytes == 1 ? text.bytes[0] : '\0';
     bool is_fortran = letter == 'F' || letter == 'f';
     if (!is_fortran && letter != 'C' && letter != 'c')
-        return npyext_call_refuse(c, "the order is 'C' or 'F' (found '%.*s')",
+        return npyext_call_refuse(c, "the order must be 'C' or 'F' (found '%.*s')",
                                   NPYX_SHOWN(text.bytes, text.nbytes, 40));
     is_fortran = npyx_header_npy_is_fortran(c->view.ndim, c->view.shape, is_fortran);
     return npyext_array_value_append_npy(&c->value, &c->view, is_fortran, &c->out, &c->error);
@@ -192,7 +192,7 @@ static npyx_status check_axes(npyext_call *c, const int64_t *given, int n, int *
             return npyext_call_refuse(c, "axis %" PRId64 " is out of range (the array has %d dimension%s)",
                                       given[i], ndim, ndim == 1 ? "" : "s");
         if (is_taken[axis])
-            return npyext_call_refuse(c, "axis %" PRId64 " stands in axes twice", given[i]);
+            return npyext_call_refuse(c, "axis %" PRId64 " is named twice in axes", given[i]);
         is_taken[axis] = true;
         axes[i] = (int)axis;
     }

@@ -49,7 +49,7 @@ static npyx_status name_dtype(npyext_array_builder *builder, sqlite3_value *argu
         NPYX_OK)
         return status;
     return npyx_refuse(
-        error, "%.60s is no dtype; a shape is the third argument, as in npy_array(value, NULL, '%.60s')",
+        error, "%.60s is not a dtype; a shape is the third argument, as in npy_array(value, NULL, '%.60s')",
         text.bytes, text.bytes);
 }
 
@@ -78,7 +78,7 @@ static npyx_status fail_mixed(const array_state *state, const npyx_value *value,
     static const char *const names[] = {"NULL", "an INTEGER", "a REAL", "a TEXT", "a BLOB", "a TEXT"};
     npyx_type before = state->builder.dtype->type;
     const char *those = before == NPYX_TEXT ? "TEXTs" : before == NPYX_VOID ? "BLOBs" : "numbers";
-    return npyx_refuse(error, "%s among %s; name a dtype that both fit, or convert it", names[value->kind],
+    return npyx_refuse(error, "%s among %s; name a dtype that fits both, or convert it", names[value->kind],
                        those);
 }
 
@@ -107,10 +107,10 @@ static npyx_status widen(array_state *state, npyx_error *error) {
 static npyx_status fail_null(const array_state *state, npyx_error *error) {
     int64_t number = *(const int64_t *)(const void *)state->nulls.bytes;
     if (state->builder.dtype == NULL)
-        return npyx_refuse(error, "every value is NULL; name a dtype that has one, as 'float64'");
-    return npyx_refuse(error,
-                       "value %" PRId64 ": NULL does not fit %s; name a dtype that has one, as 'float64'",
-                       number, npyx_dtype_shown(state->builder.dtype).name);
+        return npyx_refuse(error, "every value is NULL; name a dtype that has NaN, such as 'float64'");
+    return npyx_refuse(
+        error, "value %" PRId64 ": NULL does not fit %s; name a dtype that has NaN, such as 'float64'",
+        number, npyx_dtype_shown(state->builder.dtype).name);
 }
 
 /* The first value that is not NULL decides on the dtype. Only numbers have a value for the NULLs before
@@ -181,8 +181,8 @@ static npyx_status array_append(npyext_group *group, npyx_error *error) {
     uint8_t *item = NULL;
     NPYX_TRY(npyext_value_read(argument, &value, error));
     if (!builder->is_dtype_given && value.kind == NPYX_VALUE_TEXT && sqlite3_value_subtype(argument) == 'J')
-        return npyx_refuse(error, "is JSON, as a row of several items is; npy_stack makes an array of such "
-                                  "rows, and npy_array one of texts when the dtype is 'U'");
+        return npyx_refuse(error, "is JSON, like a row of several items; use npy_stack to make an array from "
+                                  "such rows, or the dtype 'U' for an array of texts");
     if (!builder->is_dtype_given) {
         bool has_no_nan = builder->dtype == NULL || builder->dtype->type == NPYX_I8;
         if (value.kind == NPYX_VALUE_NULL && has_no_nan)

@@ -59,7 +59,7 @@ static npyx_status picture_refuse_shape(const picture *p) {
                        "a picture has shape [h, w], [h, w, 3], [h, w, 4] or [3, h, w]; this array's is %s%s",
                        npyx_buffer_text(&shape),
                        view->ndim == 1  ? ", which npy_plot draws"
-                       : view->ndim > 2 ? ", of which npy_slice takes a part"
+                       : view->ndim > 2 ? "; npy_slice takes a part of it"
                                         : "");
 }
 
@@ -79,7 +79,7 @@ static npyx_status picture_find_axes(picture *p) {
     p->png.height = (size_t)p->view.shape[0];
     p->png.width = (size_t)p->view.shape[1];
     if (p->png.height == 0 || p->png.width == 0)
-        return npyx_refuse(&p->c->error, "there are no pixels in it");
+        return npyx_refuse(&p->c->error, "the picture would have no pixels");
     if (p->view.shape[0] <= NPYX_PNG_MAX_SIDE && p->view.shape[1] <= NPYX_PNG_MAX_SIDE)
         return NPYX_OK;
     return npyx_refuse(&p->c->error,
@@ -209,7 +209,7 @@ static npyx_status picture_run(npyext_call *c) {
     NPYX_TRY(picture_read_arguments(&p));
     NPYX_TRY(picture_find_axes(&p));
     if (!npyx_dtype_is_real(c->view.dtype))
-        return npyx_refuse(&c->error, "a picture is of numbers; these items are %s",
+        return npyx_refuse(&c->error, "a picture needs numbers; these items are %s",
                            npyx_dtype_shown(c->view.dtype).name);
     npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));

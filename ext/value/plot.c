@@ -498,14 +498,13 @@ static npyx_status plot_check(plot *p) {
     npyext_call *c = p->c;
     const npyx_view *view = &c->view;
     if (!npyx_reals_take(view->dtype))
-        return npyx_refuse(&c->error, "a plot is of numbers; these items are %s",
+        return npyx_refuse(&c->error, "a plot needs numbers; these items are %s",
                            npyx_dtype_shown(view->dtype).name);
     if (view->ndim > 2)
-        return npyx_refuse(
-            &c->error,
-            "a plot is of one axis, or of two for a line each row; this array has %d, of which "
-            "npy_slice takes a part",
-            view->ndim);
+        return npyx_refuse(&c->error,
+                           "a plot needs one axis, or two for a line per row; the number of axes of this "
+                           "array is %d; npy_slice takes a part of it",
+                           view->ndim);
     p->nelem = view->ndim == 0 ? 1 : view->shape[view->ndim - 1];
     p->nlines = view->ndim == 2 ? view->shape[0] : 1;
     if (p->nlines > PLOT_MOST_NLINES && p->nelem > 0)
@@ -525,7 +524,7 @@ static npyx_status plot_read_title(plot *p) {
     if (type == SQLITE_NULL)
         return NPYX_OK;
     if (type == SQLITE_BLOB)
-        return npyext_call_refuse(c, "the title must be a text, and no BLOB");
+        return npyext_call_refuse(c, "the title must be a TEXT, not a BLOB");
     NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
     npyx_buffer_append_utf8(&valid, text.bytes, text.nbytes);
     npyx_status status = npyx_buffer_check(&valid, &c->error);

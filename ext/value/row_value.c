@@ -28,7 +28,7 @@ npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int nd
         return copy_raw(dtype, nelem, &read, out, error);
     if (read.kind == NPYX_VALUE_TEXT)
         return npyx_encode_json(host, read.bytes, read.nbytes, dtype, ndim, shape, out, error);
-    return npyx_refuse(error, "%s is no row of items; a BLOB of raw items is one, a JSON array, or an array",
+    return npyx_refuse(error, "%s is not a row of items; pass a BLOB of raw items, a JSON array, or an array",
                        read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
 }
 
@@ -78,11 +78,11 @@ static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, 
     if (dtype == NULL)
         return npyx_refuse(error, "raw items need a dtype that says what they are, as in 'float32'");
     if (dtype->itemsize == 0)
-        return npyx_refuse(error, "items without bytes cannot be counted in a BLOB");
+        return npyx_refuse(error, "items of 0 bytes cannot be counted in a BLOB");
     int64_t nelem = (int64_t)raw->nbytes / dtype->itemsize;
     uint8_t *out = NULL;
     if (!rows->has_shape && (int64_t)raw->nbytes % dtype->itemsize != 0)
-        return npyx_refuse(error, "the BLOB's %zu bytes are no whole number of items of %" PRId64 " bytes",
+        return npyx_refuse(error, "the BLOB's %zu bytes are not a whole number of items of %" PRId64 " bytes",
                            raw->nbytes, dtype->itemsize);
     if (!rows->has_shape)
         NPYX_TRY(take_shape(rows, 1, &nelem, nelem, error));
@@ -99,7 +99,7 @@ static npyx_status append_raw(npyext_rows *rows, npyext_array_builder *builder, 
  * has by itself, the items are written as the builder's. */
 static npyx_status agree(npyext_array_builder *builder, const npyx_dtype *row_dtype, npyx_error *error) {
     if (builder->dtype == NULL && row_dtype->type == NPYX_TEXT)
-        return npyx_refuse(error, "texts need a dtype that says how long they get, as in 'U16'");
+        return npyx_refuse(error, "texts need a dtype that says how long they can be, such as 'U16'");
     if (builder->dtype == NULL) {
         builder->dtype = row_dtype;
         return NPYX_OK;
@@ -176,7 +176,7 @@ npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder,
     if (read.kind == NPYX_VALUE_TEXT)
         return row_append_json(rows, builder, &read, error);
     if (read.kind != NPYX_VALUE_BLOB)
-        return npyx_refuse(error, "%s is no row; a BLOB of raw items is one, a JSON array, or an array",
+        return npyx_refuse(error, "%s is not a row; pass a BLOB of raw items, a JSON array, or an array",
                            read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
     if (!npyx_begins_npy(read.bytes, read.nbytes) && !npyext_handle_is_like(read.bytes, read.nbytes))
         return append_raw(rows, builder, &read, error);

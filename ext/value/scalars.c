@@ -138,7 +138,7 @@ static npyx_status scalars_slice(npyext_call *c) {
     if (type == SQLITE_NULL)
         return NPYX_DONE;
     if (type != SQLITE_TEXT && type != SQLITE_INTEGER)
-        return npyext_call_refuse(c, "the slice must be a text, as '10:20'");
+        return npyext_call_refuse(c, "the slice must be a TEXT, such as '10:20'");
     NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
     NPYX_TRY(npyx_slice_apply(text.bytes, text.nbytes, &c->view, &c->error));
     return npyext_call_append_view(c);
@@ -196,9 +196,9 @@ static npyx_status scalars_hash(npyext_call *c) {
                                      : npyext_value_text(c->argv[0], &value, &c->error));
     }
     if (type == SQLITE_BLOB && npyext_handle_is_like(value.bytes, value.nbytes))
-        return npyext_call_refuse(c,
-                                  "takes bytes or a text, not a handle; of its items it is "
-                                  "npy_hash(npy_data(array)), of a whole file the column crc32 of npy_stats");
+        return npyext_call_refuse(
+            c, "takes bytes or a text, not a handle; to hash its items, use npy_hash(npy_data(array)); for a "
+               "whole file, see the column crc32 of npy_stats");
     uint64_t hash = npyx_siphash(key, value.bytes, value.nbytes);
     sqlite3_result_int64(c->context, (sqlite3_int64)(hash & INT64_MAX));
     return NPYX_OK;

@@ -12,7 +12,7 @@ static npyx_status sketch_read_k(npyext_call *c, int64_t *k) {
         return NPYX_OK;
     *k = sqlite3_value_int64(c->argv[1]);
     if (type != SQLITE_INTEGER || *k < NPYX_SKETCH_MIN_K || *k > NPYX_SKETCH_MAX_K)
-        return npyext_call_refuse(c, "k must be an INTEGER from %d to %d; the greater, the more exact",
+        return npyext_call_refuse(c, "k must be an INTEGER from %d to %d; larger is more exact",
                                   NPYX_SKETCH_MIN_K, NPYX_SKETCH_MAX_K);
     return NPYX_OK;
 }
@@ -42,7 +42,7 @@ static npyx_status sketch_take(npyx_sketch *sketch, npyx_host *host, sqlite3_val
                                npyx_error *error) {
     npyx_sketch_init(sketch, host, NPYX_SKETCH_DEFAULT_K);
     if (sqlite3_value_type(value) != SQLITE_BLOB)
-        return npyx_refuse(error, "a sketch is a BLOB, which npy_sketch makes of an array");
+        return npyx_refuse(error, "a sketch must be a BLOB that npy_sketch made from an array");
     const uint8_t *bytes = sqlite3_value_blob(value);
     const int nbytes = sqlite3_value_bytes(value);
     if (bytes == NULL && nbytes > 0)
@@ -58,7 +58,8 @@ static npyx_status sketch_read_q(npyext_call *c, double *q) {
         return NPYX_DONE;
     *q = sqlite3_value_double(c->argv[1]);
     if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-        return npyext_call_refuse(c, "the second argument is a number from 0 to 1, as 0.5 for the median");
+        return npyext_call_refuse(
+            c, "the second argument must be a number from 0 to 1, such as 0.5 for the median");
     return npyext_call_fault(c, npyx_quantile_check(*q, &c->error));
 }
 

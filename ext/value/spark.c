@@ -99,7 +99,7 @@ static npyx_status spark_run(npyext_call *c) {
     NPYX_TRY(spark_read_width(c, &width));
     NPYX_TRY(npyext_call_ends(c, 2, &ends));
     if (!npyx_reals_take(c->view.dtype))
-        return npyx_refuse(&c->error, "a spark is of numbers; these items are %s",
+        return npyx_refuse(&c->error, "a sparkline needs numbers; these items are %s",
                            npyx_dtype_shown(c->view.dtype).name);
     const int64_t nelem = npyx_view_nelem(&c->view);
     width = width < nelem ? width : nelem;

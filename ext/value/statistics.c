@@ -167,8 +167,8 @@ static npyx_status statistic_take(statistic_call *s) {
     if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
         return npyext_call_take_items(c);
     if (s->statistic->aggregate == NULL)
-        return npyext_call_refuse(c, "takes an array, and no number");
-    return npyext_call_refuse(c, "takes an array, and no number; of the numbers in rows it is %s(value)",
+        return npyext_call_refuse(c, "takes an array, not a number");
+    return npyext_call_refuse(c, "takes an array, not a number; for the numbers in rows, use %s(value)",
                               s->statistic->aggregate);
 }
 
@@ -253,7 +253,7 @@ static void statistic_give_item(const statistic_call *s, const uint8_t *item) {
 }
 
 static npyx_status statistic_refuse_nothing(const statistic_call *s) {
-    return npyx_refuse(&s->c->error, "there is no %s of no items, or of NaN alone", s->word);
+    return npyx_refuse(&s->c->error, "there is no %s if there are no items, or only NaN", s->word);
 }
 
 static npyx_status statistic_append(const statistic_call *s, npyx_reduction *reduction) {

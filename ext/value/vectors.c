@@ -154,7 +154,7 @@ static npyx_status norm_read_ord(npyext_call *c, vector_norm *norm) {
     else if (is_text && npyx_is_same(value.bytes, value.nbytes, "-inf", 4))
         norm->ord = -INFINITY;
     else
-        return npyext_call_refuse(c, "ord is a number, 'inf' or '-inf', and of a matrix 'fro'");
+        return npyext_call_refuse(c, "ord must be a number, 'inf' or '-inf', or for a matrix 'fro'");
     return NPYX_OK;
 }
 
@@ -243,11 +243,10 @@ static npyx_status vector_norm_of(npyext_call *c) {
     NPYX_TRY(npyext_call_take_items(c));
     NPYX_TRY(norm_read_ord(c, &norm));
     if (norm.is_given && c->view.ndim != 1)
-        return npyext_call_refuse(
-            c,
-            "this ord is for vectors; the array has %d dimensions, of which there is the "
-            "norm of all items (without ord)",
-            c->view.ndim);
+        return npyext_call_refuse(c,
+                                  "this ord is for vectors; the array has %d dimensions; without ord, the "
+                                  "result is the norm of all its items",
+                                  c->view.ndim);
     if (norm.ord == 2)
         norm_split_complex(&c->view, &part);
     NPYX_TRY(npyx_distance_check(c->view.dtype, &c->error));
@@ -277,9 +276,9 @@ static npyx_status corrcoef_read_rowvar(npyext_call *c, bool *rowvar) {
 static npyx_status corrcoef_find_axes(npyext_call *c, bool rowvar) {
     npyx_view *view = &c->view;
     if (view->ndim != 2)
-        return npyx_refuse(&c->error, "it is of a matrix; this array has %d dimensions", view->ndim);
+        return npyx_refuse(&c->error, "takes a matrix; this array has %d dimensions", view->ndim);
     if (!npyx_dtype_is_real(view->dtype))
-        return npyx_refuse(&c->error, "it is of numbers; these items are %s",
+        return npyx_refuse(&c->error, "takes numbers; these items are %s",
                            npyx_dtype_shown(view->dtype).name);
     if (rowvar)
         npyx_view_permute(view, NULL);

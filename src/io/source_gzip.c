@@ -127,7 +127,7 @@ static npyx_status gzip_read_flags(gzip_source *gzip, int *flags, npyx_error *er
         return npyx_fail(error, NPYX_CORRUPT, off, "no gzip data (they begin with the bytes 1f 8b)");
     if (!begins_well)
         return npyx_fail(error, NPYX_CORRUPT, off,
-                         "something else is behind the gzip data (at byte %" PRId64 " of %" PRId64 ")", off,
+                         "something else follows the gzip data (at byte %" PRId64 " of %" PRId64 ")", off,
                          gzip->stream.compressed->file_off + gzip->stream.compressed->nbytes);
     NPYX_TRY(gzip_take(gzip, bytes + 2, GZIP_HEADER_NBYTES - 2, error));
     *flags = bytes[3];
@@ -138,7 +138,7 @@ static npyx_status gzip_read_flags(gzip_source *gzip, int *flags, npyx_error *er
     if ((*flags & GZIP_RESERVED_FLAGS) != 0)
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off + 3,
                             "the gzip data are damaged (flags %02x at byte %" PRId64
-                            ", of which nobody knows the upper three)",
+                            ", of which the upper three are reserved)",
                             (unsigned)*flags, off + 3);
     return NPYX_OK;
 }

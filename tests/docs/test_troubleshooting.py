@@ -113,12 +113,12 @@ STATEMENTS = {
         "SELECT * FROM npy_rows('structured/plain.npy') WHERE value > 1"
     ),
     "npy_mean: '...' is a TEXT; npy_from_json makes an array of JSON": "SELECT npy_mean(value) FROM npy_rows('X.npy')",
-    "npy_mean: takes an array, and no number; of the numbers in rows it is avg(value)": "SELECT npy_mean(value) FROM npy_rows('y.npy')",
-    "npy_mean: '...' is a TEXT; a path is opened by npy_file, as in SELECT npy_mean(array) FROM npy_file(...)": "SELECT npy_mean('X.npy')",
-    "npy_dot: a number is no array; a .npy BLOB is one, or a handle that npy_file made": "SELECT npy_dot(1, 2)",
+    "npy_mean: takes an array, not a number; for the numbers in rows, use avg(value)": "SELECT npy_mean(value) FROM npy_rows('y.npy')",
+    "npy_mean: '...' is a TEXT; to open a path, use npy_file, as in SELECT npy_mean(array) FROM npy_file(...)": "SELECT npy_mean('X.npy')",
+    "npy_dot: a number is not an array; pass a .npy BLOB, or a handle from npy_file": "SELECT npy_dot(1, 2)",
     "npy_dot: the vectors have 2 and 3 items": "SELECT npy_dot(npy_from_json('[1, 2]'), npy_from_json('[1, 2, 3]'))",
-    "query ([1,2]): a TEXT is no array; npy_from_json makes one of JSON": "SELECT * FROM npy_nearest('X.npy', '', '', '[1,2]')",
-    "query: a number is no array; npy_from_json('[1.0]') makes one": "SELECT * FROM npy_nearest('X.npy', '', '', 1)",
+    "query ([1,2]): a TEXT is not an array; npy_from_json makes one from JSON": "SELECT * FROM npy_nearest('X.npy', '', '', '[1,2]')",
+    "query: a number is not an array; npy_from_json('[1.0]') makes one": "SELECT * FROM npy_nearest('X.npy', '', '', 1)",
     "rows have 4 items, and the query has 2": "SELECT * FROM npy_nearest('X.npy', '', '', npy_from_json('[1, 2]'))",
     "rows are compared with the query: the array must have two dimensions, and has 1; a slice or npy_reshape makes another shape": (
         "SELECT * FROM npy_nearest('y.npy', '', '', npy_from_json('[1, 2]'))"

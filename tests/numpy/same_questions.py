@@ -234,7 +234,8 @@ def nearest(rng, subject):
     if known is not None and known.ndim == 2 and not subject.view.slice and not subject.is_wild and known.size * nqueries <= 1 << 19:
         check = lambda rows, count: test_vectors.assert_nearest([row[:3] for row in rows], known, query, k, metric) if count == len(rows) else None
     total, peak = magnitudes(subject)
-    scale = max(peak, length * (peak + float(np.abs(query).max(initial=0))) ** 2)
+    with np.errstate(all="ignore"):
+        scale = float(max(peak, length * np.square(np.float64(peak) + np.abs(query).max(initial=0))))
     return Question(f"SELECT {columns} FROM {text}", parameters, {2: scale, "ties": (0, 2)}, check)
 
 

@@ -483,7 +483,7 @@ def test_data_that_do_not_fit(connect):
         (bytes(24), "f4", "[-1, -1]", "shape has more than one -1 to be worked out"),
         (bytes(24), "f4", "[-2, 3]", "shape has a length of -2"),
         (bytes(0), "f4", "[0, -1]", "shape (0, -1) has a multiple of 0 items, and there are 0"),
-        (bytes(25), "f4", "[6]", "the data have 25 bytes, which is no whole number of items of 4"),
+        (bytes(25), "f4", "[6]", "the data have 25 bytes, which is not a multiple of the itemsize 4"),
         (bytes(24), "f4", "[4294967296, 4294967296]", "shape (4294967296, 4294967296) has more than 2^63 - 1 items, and there are 6"),
         (bytes(0), "f4", "[4294967296, 4294967296, 0]", "shape (4294967296, 4294967296, 0) has more than 2^63 - 1 items, and there are 0"),
         (bytes(24), "f4", "[2, 3", "shape '[2, 3' must be a list of integers, as '[2, 3]'"),
@@ -493,8 +493,8 @@ def test_data_that_do_not_fit(connect):
         (bytes(24), "f4", str([1] * 65), "shape has 65 numbers; there are at most 64 dimensions"),
         ("text", "f4", 1, "the data must be a BLOB (found a TEXT)"),
         (bytes(8), "O", 1, "dtype O holds Python objects, which are a pickle and are never written"),
-        (bytes(1), "S0", 1, "the data have 1 bytes, and items have none"),
-        (bytes(0), "S0", -1, "items have no bytes, so that a length of -1 cannot be worked out"),
+        (bytes(1), "S0", 1, "the data have 1 bytes, but items have 0 bytes"),
+        (bytes(0), "S0", -1, "items have 0 bytes, so a length of -1 cannot be worked out"),
     ]:
         got = error_of(db, "SELECT npy_from_data(?, ?, ?)", data, dtype, shape)
         assert got == f"npyext: npy_from_data: {message}"
@@ -611,12 +611,12 @@ def test_changes_refused(connect):
         ("npy_reshape(?, '[4, 2]')", array, "npy_reshape: shape (4, 2) has 8 items, and there are 6"),
         ("npy_reshape(?, '[]')", array, "npy_reshape: shape () has 1 item, and there are 6"),
         ("npy_reshape(?, 'x')", array, "npy_reshape: shape 'x' must be a list of integers"),
-        ("npy_order(?, 'K')", array, "npy_order: the order is 'C' or 'F' (found 'K')"),
+        ("npy_order(?, 'K')", array, "npy_order: the order must be 'C' or 'F' (found 'K')"),
         ("npy_order(?, 1)", array, "npy_order: the order must be a TEXT (found a number)"),
         ("npy_transpose(?, '[0]')", array, "npy_transpose: axes has 1 number, and the array 2 dimensions"),
         ("npy_transpose(?, '[0, 2]')", array, "npy_transpose: axis 2 is out of range (the array has 2 dimensions)"),
         ("npy_transpose(?, '[0, -3]')", array, "npy_transpose: axis -3 is out of range (the array has 2 dimensions)"),
-        ("npy_transpose(?, '[0, -2]')", array, "npy_transpose: axis -2 stands in axes twice"),
+        ("npy_transpose(?, '[0, -2]')", array, "npy_transpose: axis -2 is named twice in axes"),
     ]:
         assert error_of(db, f"SELECT {sql}", npy_bytes(given)).startswith(f"npyext: {message}"), sql
     for call in ("npy_astype(?, 'f4')", "npy_reshape(?, -1)", "npy_order(?, 'C')", "npy_transpose(?)"):
@@ -700,8 +700,8 @@ def test_members_refused(connect):
         (contents, "c", "there is no array 'c'"),
         (contents, 2, "there is no array number 2"),
         (contents, -1, "there is no array number -1"),
-        (contents, b"a", "member is an array's name (TEXT) or its idx (INTEGER)"),
-        (contents, 0.5, "member is an array's name (TEXT) or its idx (INTEGER)"),
+        (contents, b"a", "member must be an array's name (TEXT) or its idx (INTEGER)"),
+        (contents, 0.5, "member must be an array's name (TEXT) or its idx (INTEGER)"),
         (bytes(damaged), "a", "a: the entry's bytes are damaged"),
         (mixed, "fake", "fake: is not a .npy array (the magic bytes are missing)"),
         (b"nothing", "a", "is not a .npy, .npz, .ten, .tar or .safetensors"),

@@ -212,7 +212,7 @@ def test_a_text_is_never_opened(connect, tmp_path, monkeypatch):
     db = connect()
     before = counters(db)
     assert error_of(db, "SELECT npy_get(?, 0)", "x'y.npy") == (
-        "npyext: npy_get: 'x''y.npy' is a TEXT; a path is opened by npy_file, as in "
+        "npyext: npy_get: 'x''y.npy' is a TEXT; to open a path, use npy_file, as in "
         "SELECT npy_get(array, 0) FROM npy_file('x''y.npy')"
     )
     for function in ALL:

@@ -113,8 +113,8 @@ def test_nothing_to_count(connect):
     assert call(db, "max", npy_bytes(np.zeros(0, "i4"))) is None
     columns = np.array([[np.nan, 1.0], [np.nan, 2.0]])
     assert np.array_equal(load(call(db, "max", npy_bytes(columns), 0)), [np.nan, 2.0], equal_nan=True)
-    assert error_of(db, "SELECT npy_argmax(?, 0)", npy_bytes(columns)).endswith("there is no argmax of no items, or of NaN alone")
-    assert error_of(db, "SELECT npy_min(?, 1)", npy_bytes(np.zeros((2, 0), "i4"))).endswith("there is no min of no items, or of NaN alone")
+    assert error_of(db, "SELECT npy_argmax(?, 0)", npy_bytes(columns)).endswith("there is no argmax if there are no items, or only NaN")
+    assert error_of(db, "SELECT npy_min(?, 1)", npy_bytes(np.zeros((2, 0), "i4"))).endswith("there is no min if there are no items, or only NaN")
     assert load(call(db, "mean", npy_bytes(np.zeros((0, 3))), 1)).shape == (0,)
     assert db.execute("SELECT npy_sum(NULL), npy_max(NULL, 0)").fetchone() == (None, None)
 
@@ -131,8 +131,8 @@ def test_a_sum_that_does_not_fit_is_an_error(connect):
 
 def test_what_is_no_array_of_numbers(connect):
     db = connect()
-    assert error_of(db, "SELECT npy_mean(1.5)").endswith("takes an array, and no number; of the numbers in rows it is avg(value)")
-    assert error_of(db, "SELECT npy_argmin(1)").endswith("takes an array, and no number")
+    assert error_of(db, "SELECT npy_mean(1.5)").endswith("takes an array, not a number; for the numbers in rows, use avg(value)")
+    assert error_of(db, "SELECT npy_argmin(1)").endswith("takes an array, not a number")
     assert "npy_file('x.npy')" in error_of(db, "SELECT npy_sum('x.npy')")
     record = npy_bytes(np.zeros(2, [("a", "i4")]))
     assert error_of(db, "SELECT npy_sum(?)", record).endswith("items are structured; npy_stats has a row for each of their fields")
@@ -191,4 +191,4 @@ def test_rows_of_infinities_and_nan_have_places(db):
     rows = np.array([[np.nan, -np.inf, -np.inf], [np.nan, np.inf, np.nan], [np.inf, np.inf, 0], [-np.inf, -1e308, np.nan]])
     assert load(call(db, "argmax", npy_bytes(rows), 1)).tolist() == [1, 1, 0, 1]
     assert load(call(db, "argmin", npy_bytes(rows), 1)).tolist() == [1, 1, 2, 0]
-    assert "there is no argmax of no items, or of NaN alone" in error_of(db, "SELECT npy_argmax(?, 1)", npy_bytes(np.array([[1.0, 2], [np.nan, np.nan]])))
+    assert "there is no argmax if there are no items, or only NaN" in error_of(db, "SELECT npy_argmax(?, 1)", npy_bytes(np.array([[1.0, 2], [np.nan, np.nan]])))

@@ -248,9 +248,9 @@ def test_what_is_no_query(connect, folder):
     db = connect()
     np.save("x.npy", np.zeros((2, 2)))
     assert "npy_nearest needs a query, as in" in error_of(db, "SELECT * FROM npy_nearest('x.npy')")
-    assert "query (x.npy): a TEXT is no array; of a file it is (SELECT array FROM npy_file('x.npy'))" in error_of(
+    assert "query (x.npy): a TEXT is not an array; to read one from a file, write (SELECT array FROM npy_file('x.npy'))" in error_of(
         db, "SELECT * FROM npy_nearest('x.npy', '', '', 'x.npy')")
-    assert "query ([1, 2]): a TEXT is no array; npy_from_json makes one of JSON" in error_of(
+    assert "query ([1, 2]): a TEXT is not an array; npy_from_json makes one from JSON" in error_of(
         db, "SELECT * FROM npy_nearest('x.npy', '', '', '[1, 2]')")
     assert "query: a number is no array" in error_of(db, "SELECT * FROM npy_nearest('x.npy', '', '', 1)")
     assert db.execute("SELECT * FROM npy_nearest('x.npy', '', '', NULL)").fetchall() == []
@@ -338,7 +338,7 @@ def test_norms_of_what_is_odd(connect):
     assert value(db, "npy_norm(?, 'inf')", npy_bytes(np.array([2**62, -(2**63)]))) == 2.0**63
     matrix = npy_bytes(np.zeros((2, 2)))
     assert "this ord is for vectors; the array has 2 dimensions" in error_of(db, "SELECT npy_norm(?, 1)", matrix)
-    assert error_of(db, "SELECT npy_norm(?, 'nuc')", matrix).endswith("ord is a number, 'inf' or '-inf', and of a matrix 'fro'")
+    assert error_of(db, "SELECT npy_norm(?, 'nuc')", matrix).endswith("ord must be a number, 'inf' or '-inf', or for a matrix 'fro'")
     assert "distances and norms are of real numbers" in error_of(db, "SELECT npy_norm(?)", npy_bytes(np.array(["a"])))
 
 
@@ -376,8 +376,8 @@ def test_correlations_of_nothing_and_of_nan(db):
 
 
 def test_what_is_not_correlated(db):
-    assert "it is of a matrix; this array has 1 dimensions" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros(3)))
-    assert "it is of numbers; these items are complex64" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros((2, 2), "c8")))
+    assert "takes a matrix; this array has 1 dimensions" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros(3)))
+    assert "takes numbers; these items are complex64" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros((2, 2), "c8")))
     assert "there are 4097 variables, of which 4096 at most are correlated; npy_slice takes some, and rowvar = 0" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros((4097, 2), "u1")))
     assert "rowvar must be 1 (rows are variables) or 0 (columns are)" in error_of(db, "SELECT npy_corrcoef(?, 'x')", npy_bytes(np.zeros((2, 2))))
     assert db.execute("SELECT npy_corrcoef(NULL), npy_corrcoef(NULL, 0)").fetchone() == (None, None)

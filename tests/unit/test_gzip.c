@@ -436,7 +436,7 @@ static void test_defects(void **state) {
     pad(7);
     append("tail", 4);
     assert_ends_with(0, NPYX_CORRUPT, "format", 27,
-                     "something else is behind the gzip data (at byte 27 of 31)");
+                     "something else follows the gzip data (at byte 27 of 31)");
     begin_file();
     add_member(300, 0, 8, 0);
     add_member(100, 0, 8, HAS_CRC);
@@ -447,7 +447,7 @@ static void test_defects(void **state) {
     file[second + 3] = 0x40;
     assert_ends_with(
         300, NPYX_CORRUPT, "crc", (int64_t)second + 3,
-        "the gzip data are damaged (flags 40 at byte 326, of which nobody knows the upper three)");
+        "the gzip data are damaged (flags 40 at byte 326, of which the upper three are reserved)");
     file[second + 2] = 7;
     assert_ends_with(300, NPYX_UNSUPPORTED, "unsupported", (int64_t)second + 2,
                      "gzip data of compression method 7 (at byte 325); only deflate, 8, is read");

@@ -264,7 +264,7 @@ def test_longer_than_the_limit(connect, tmp_path):
     rows = "FROM (VALUES (1), (2)), npy_file(?)"
     for call, name in (("npz_archive('a' || column1, array)", "npz"), ("ten_archive(array)", "ten")):
         text = too_big(db, f"SELECT {call} {rows}", str(tmp_path / "x.npy"))
-        assert f"_archive: the archive is longer than SQLite's limit of {limit} bytes" in text
+        assert f"_archive: the archive exceeds SQLite's limit of {limit} bytes" in text
         assert f"CREATE VIRTUAL TABLE temp.out USING npy('out.{name}', mode='w+')" in text
     fits = one(db, f"SELECT npz_archive('a' || column1, array, 'deflate') {rows}", str(tmp_path / "x.npy"))
     assert len(opened(fits).namelist()) == 2
