@@ -29,7 +29,7 @@ help: ## List the targets
 
 .PHONY: demo
 demo: ## Install what is missing, build, and show the extension on a small folder of runs
-	@sh tests/tools/install-packages.sh demo
+	@sh ext/tools/install-packages.sh demo
 	@echo 'Building ./npyext.so'
 	@$(again) -s npyext.so
 	@sh tests/demo/run.sh
@@ -44,7 +44,7 @@ examples: ## Make the files that the examples of README and docs read, in .build
 
 .PHONY: check
 check: ## Install what is missing, build, and run the tests, on every core (NPYEXT_WORKERS=1: one after the other)
-	@sh tests/tools/install-packages.sh check
+	@sh ext/tools/install-packages.sh check
 	@$(again) npyext.so units-release replayers-release .build/small/npyext.so
 	@$(suite) $(workers) $(not_builds) tests
 
@@ -71,7 +71,7 @@ uninstall: ## Remove what install has put there, given the same variables
 
 .PHONY: amalgamation
 amalgamation: ## Make .build/amalgamation/npyext.c and npyext.h, all of it in one C file
-	@sh tests/tools/install-packages.sh python
+	@sh ext/tools/install-packages.sh python
 	@$(again) .build/amalgamation/npyext.c
 
 .PHONY: npyext-standalone
@@ -81,36 +81,36 @@ npyext-standalone: .build/standalone/npyext.so ## Make .build/standalone/npyext.
 
 .PHONY: wheel
 wheel: ## Make the Python package, .build/dist/npyext-VERSION-py3-none-PLATFORM.whl
-	@sh tests/tools/install-packages.sh build python
+	@sh ext/tools/install-packages.sh build python
 	@$(again) .build/standalone/npyext.so
 	@rm -f .build/dist/npyext-*.whl
 	@cd ext/python && $(PYTHON) -B backend.py ../../.build/dist
 
 .PHONY: wheels
 wheels: ## Make the Python packages of all platforms in .build/wheels: Linux (glibc, musl), macOS, Windows (PyPI, Debian's sources)
-	@sh tests/tools/install-packages.sh demo cross
+	@sh ext/tools/install-packages.sh demo cross
 	@rm -rf .build/wheels
 	@cd ext/python && $(PYTHON) -B backend.py ../../.build/wheels all
 
 .PHONY: npm
 npm: ## Make the npm packages of all platforms in .build/npm
-	@sh tests/tools/install-packages.sh demo cross
+	@sh ext/tools/install-packages.sh demo cross
 	@rm -rf .build/npm
 	@$(PYTHON) -B ext/node/pack.py .build/npm
 
 .PHONY: debian
 debian: ## Make Debian's source package in .build/debian, and the folder where dpkg-buildpackage makes packages of it
-	@sh tests/tools/install-packages.sh debian
+	@sh ext/tools/install-packages.sh debian
 	@rm -rf .build/debian
 	@$(PYTHON) -B ext/tools/debian_source.py .build/debian
 
 .PHONY: web
 web: ## Make the page for browsers, .build/web: static files that answer SQL from files dropped on them (npm, PyPI, Debian's sources)
-	@sh tests/tools/install-packages.sh demo cross web
+	@sh ext/tools/install-packages.sh demo cross web
 	@$(PYTHON) -B ext/web/build.py .build/web
 
 .PHONY: clean
 clean: ## Remove what was built, the data of `make bench` too
 	rm -rf .build npyext.so
 
-include tests/tools/build.mk tests/tools/check.mk tests/fuzz/fuzz.mk tests/hosts/hosts.mk tests/packaging/packaging.mk tests/tools/tools.mk
+include ext/tools/build.mk tests/tools/flavours.mk tests/tools/check.mk tests/fuzz/fuzz.mk tests/hosts/hosts.mk tests/packaging/packaging.mk tests/tools/tools.mk

@@ -53,6 +53,6 @@ fuzzers: $(fuzzers:%=.build/fuzz/fuzz_%)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target of tests/fuzz for SECONDS=30 each, from fresh seeds; findings stay in .build/fuzz
-	@sh tests/tools/install-packages.sh fuzz
+	@sh ext/tools/install-packages.sh fuzz
 	@$(again) -s fuzzers
 	@$(PYTHON) -B tests/fuzz/run.py $(SECONDS) $(TARGETS)

@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-sh tests/tools/install-packages.sh check
+sh ext/tools/install-packages.sh check
 
 compiler_of() {
     case $1 in

@@ -2,7 +2,7 @@
 
 .PHONY: sqlite-versions
 sqlite-versions: ## Build older and newer SQLite libraries, for `make check` to run on them too (npm)
-	@sh tests/tools/install-packages.sh check versions
+	@sh ext/tools/install-packages.sh check versions
 	@sh tests/hosts/build-sqlite.sh
 
 .PHONY: check-sqlite-versions
@@ -18,8 +18,11 @@ extension_s390x = .build/s390x/npyext.so
 extension_arm64 = .build/arm64/npyext.so
 extension_i386  = .build/i386/npyext.so
 $(eval $(call flavour,s390x))
+$(eval $(call unit_tests,s390x))
 $(eval $(call flavour,arm64))
+$(eval $(call unit_tests,arm64))
 $(eval $(call flavour,i386))
+$(eval $(call unit_tests,i386))
 
 # ThreadSanitizer sees what SQLite does, too, when that is built with it (tests/hosts/build-sqlite.sh, which needs npm).
 flags_tsan     = -O1 -g -fsanitize=thread -fno-omit-frame-pointer
@@ -29,6 +32,7 @@ sqlite_asan    = -lsqlite3
 sqlite_coverage = -lsqlite3
 sqlite_tsan    = $(if $(wildcard .build/tsan/sqlite/libsqlite3.so.0),.build/tsan/sqlite/libsqlite3.so.0 -Wl$(comma)-rpath$(comma)$(CURDIR)/.build/tsan/sqlite,-lsqlite3)
 $(eval $(call flavour,tsan))
+$(eval $(call unit_tests,tsan))
 
 # Programs of tests/hosts that use SQLite as a host does.
 drivers := $(patsubst tests/hosts/%.c,%,$(sort $(wildcard tests/hosts/*.c)))
@@ -47,7 +51,7 @@ $(eval $(call driven,coverage))
 
 .PHONY: check-threads
 check-threads: ## Many threads, under ThreadSanitizer (and SQLite with it, where npm can fetch it)
-	@sh tests/tools/install-packages.sh check
+	@sh ext/tools/install-packages.sh check
 	@! command -v npm >/dev/null || sh tests/hosts/build-sqlite.sh latest .build/tsan/sqlite -fsanitize=thread
 	@$(again) .build/tsan/npyext.so units-tsan
 	@NPYEXT_FLAVOUR=tsan $(suite) tests/hosts/test_threads.py
@@ -58,6 +62,6 @@ check-foreign: ## Unit tests and SQL on a big-endian, a 32-bit and an ARM host, 
 
 .PHONY: check-valgrind
 check-valgrind: ## Unit tests and SQL under valgrind's memcheck
-	@sh tests/tools/install-packages.sh check valgrind
+	@sh ext/tools/install-packages.sh check valgrind
 	@$(again) -s npyext.so units-release
 	@$(PYTHON) -B tests/hosts/valgrind.py

@@ -1,5 +1,5 @@
 """npy_sketch, npy_sketch_merge and npy_sketch_quantile, against all items in order. (The peer is in
-tests/packaging/clients_scale.py.)"""
+tests/clients/clients_scale.py.)"""
 
 import struct
 

@@ -1,5 +1,5 @@
 """CREATE VIRTUAL TABLE ... USING wds(...): shards as tables of samples. The model is tarfile's list of members, grouped by
-WebDataset's rule as tars.Samples has it; webdataset itself is asked in tests/packaging/clients_shards.py."""
+WebDataset's rule as tars.Samples has it; webdataset itself is asked in tests/clients/clients_shards.py."""
 
 import json
 import os

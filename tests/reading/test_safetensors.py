@@ -1,4 +1,4 @@
-"""Checkpoints in .safetensors files. What the library itself says of such files is in tests/packaging/clients_safetensors.py."""
+"""Checkpoints in .safetensors files. What the library itself says of such files is in tests/clients/clients_safetensors.py."""
 
 import json
 import os

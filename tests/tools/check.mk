@@ -88,7 +88,7 @@ check-big: ## Files of 5 GB and archives beyond 4 GiB, written and read back: mi
 
 .PHONY: coverage
 coverage: ## Lines of src/ that the tests and the fuzz corpus reach, file by file, with those that they do not
-	@sh tests/tools/install-packages.sh check
+	@sh ext/tools/install-packages.sh check
 	@$(again) -s CC=gcc .build/coverage/npyext.so units-coverage replayers-coverage
 	@find .build/coverage -name '*.gcda' -delete
 	@export NPYEXT_FLAVOUR=coverage NPYEXT_SO=$(CURDIR)/.build/coverage/npyext.so; \

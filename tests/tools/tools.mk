@@ -24,16 +24,16 @@ lint: ## clang-format, clang-tidy, exported symbols, and who includes what
 
 .PHONY: graph
 graph: ## Draw who includes what, folder by folder, as .build/graph.svg (graphviz)
-	@sh tests/tools/install-packages.sh graph
+	@sh ext/tools/install-packages.sh graph
 	@mkdir -p .build
 	@$(PYTHON) -B tests/tools/floors.py graph > .build/graph.dot
 	dot -Tsvg -o .build/graph.svg .build/graph.dot
 
 .PHONY: format
 format: ## Lay the C files out as .clang-format says
-	@sh tests/tools/install-packages.sh format
+	@sh ext/tools/install-packages.sh format
 	clang-format -i $(wildcard src/*.h src/*/*.[ch] ext/*/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] tests/hosts/*.[ch] tests/safety/*.[ch])
 
 .PHONY: deps
 deps: ## Install what any of these targets needs
-	@sh tests/tools/install-packages.sh demo check bench debian lint fuzz graph valgrind
+	@sh ext/tools/install-packages.sh demo check bench debian lint fuzz graph valgrind

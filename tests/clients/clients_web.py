@@ -23,7 +23,7 @@ LARGE_NBYTES = 2 << 30
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory):
-    packages.run("sh", "tests/tools/install-packages.sh", "browser")
+    packages.run("sh", "ext/tools/install-packages.sh", "browser")
     started = browser.Browser(tmp_path_factory.mktemp("browser"), 2 * shell.PATIENCE)
     yield started
     started.close()

@@ -1,35 +1,24 @@
-# How everything is compiled: the flavours of a build, each with its objects below .build, and what is handed on.
+# How the product is compiled: flavours of a build, each with its objects below .build, and what is handed on.
+# Those for tests are in tests/tools/flavours.mk.
 
 comma    := ,
 warnings  = -Wall -Wextra -Wconversion $(WERROR)
 base      = -std=c11 -D_GNU_SOURCE -Isrc -Iext -fPIC -fvisibility=hidden $(warnings)
-sanitizer = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 libraries = -lz -lminizip -lm
 
-flags_release = $(CFLAGS)
-flags_asan    = -O1 -g $(sanitizer)
-# Sizes at which the code takes another path are variables (base/tunables.h).
-flags_small    = $(CFLAGS) -DNPYX_TUNED -Wno-conversion -Wno-sign-compare
-flags_coverage = -O0 -g --coverage -fprofile-update=atomic
-
+flags_release     = $(CFLAGS)
 extension_release = npyext.so
-extension_asan    = .build/asan/npyext.so
-extension_small   = .build/small/npyext.so
-extension_coverage = .build/coverage/npyext.so
 
 codec := $(sort $(wildcard src/*/*.c))
 sql   := $(sort $(wildcard ext/*/*.c))
-# Code of ext/ that knows no SQLite and is tested without it.
-plain := $(sort $(wildcard ext/source/pattern*.c ext/source/paths.c))
-units := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 
-# The rules of one flavour: objects with their dependencies, the extension, the unit test programs. The file
-# `flags` changes when compiler or flags do, and with it everything made by them.
+# The rules of one flavour: objects with their dependencies, and the extension. The file `flags` changes when the
+# compiler or its flags do, and with it everything made by them.
 define flavour
 .build/$(1)/flags: always
 	@mkdir -p $$(@D)
 	@echo '$$(CC) $$(base) $$(flags_$(1)) $$(LDFLAGS)' > $$@.new
-	@if cmp -s $$@.new $$@; then rm $$@.new; else mv $$@.new $$@$(if $(filter release,$(1)), && sh tests/tools/install-packages.sh --tell demo); fi
+	@if cmp -s $$@.new $$@; then rm $$@.new; else mv $$@.new $$@$(if $(filter release,$(1)), && sh ext/tools/install-packages.sh --tell demo); fi
 
 .build/$(1)/%.o: %.c .build/$(1)/flags
 	@mkdir -p $$(@D)
@@ -38,24 +27,10 @@ define flavour
 $$(extension_$(1)): $$(codec:%.c=.build/$(1)/%.o) $$(sql:%.c=.build/$(1)/%.o)
 	$$(CC) $$(flags_$(1)) -shared $$(LDFLAGS) -o $$@ $$^ $$(or $$(libraries_$(1)),$$(libraries))
 
-.build/$(1)/libnpyx.a: $$(codec:%.c=.build/$(1)/%.o) $$(plain:%.c=.build/$(1)/%.o)
-	@rm -f $$@
-	ar rcs $$@ $$^
-
-.build/$(1)/unit/%: .build/$(1)/tests/unit/%.o .build/$(1)/libnpyx.a
-	@mkdir -p $$(@D)
-	$$(CC) $$(flags_$(1)) $$(LDFLAGS) -o $$@ $$^ -lcmocka $$(libraries)
-
-.PHONY: units-$(1)
-units-$(1): $$(units:%=.build/$(1)/unit/%)
-
 .PRECIOUS: .build/$(1)/%.o
--include $$(patsubst %.c,.build/$(1)/%.d,$$(codec) $$(sql) $$(units:%=tests/unit/%.c))
+-include $$(patsubst %.c,.build/$(1)/%.d,$$(codec) $$(sql))
 endef
 $(eval $(call flavour,release))
-$(eval $(call flavour,asan))
-$(eval $(call flavour,small))
-$(eval $(call flavour,coverage))
 
 .PHONY: always
 always:
@@ -64,7 +39,7 @@ always:
 # the first one was told how many.
 again = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc || echo 1))
 # $(call ready,GROUPS,TARGETS): the packages of those groups are installed, then those targets are made.
-ready = sh tests/tools/install-packages.sh $(1) && $(again) -s $(2)
+ready = sh ext/tools/install-packages.sh $(1) && $(again) -s $(2)
 
 # ---- what is handed on: the codec as a library, one C file, a self-contained extension ----
 

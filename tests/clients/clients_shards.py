@@ -1,7 +1,7 @@
 """A hundred shards of a thousand samples, written by webdataset's own ShardWriter (PyPI), asked what docs/shards.md asks; the
 answers are held against what was written (`make check-clients`). To print the table of times that stands there:
 
-    python3 tests/packaging/clients_shards.py [SHARDS]
+    python3 tests/clients/clients_shards.py [SHARDS]
 
 Needs 7 MB a shard on the disk of TMPDIR (default /tmp), and removes what it wrote.
 """
