@@ -1,5 +1,7 @@
 /* The arrays that scalar functions looked at last, described and, if a handle stands for them, open. */
 #include "connection.h"
+#include "format/header_npy.h"
+#include "format/tar.h"
 
 static void memo_forget(npyext_connection *connection, npyext_known_array *known) {
     npyx_source_close(known->payload); /* before the archive that it reads from */

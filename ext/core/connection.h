@@ -5,7 +5,6 @@
 #ifndef NPYEXT_CONNECTION_H
 #define NPYEXT_CONNECTION_H
 
-#include "npyx.h"
 #include "policy.h"
 #include "values.h"
 

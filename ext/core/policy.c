@@ -1,5 +1,8 @@
 #include "policy.h"
 
+#include "format/tar.h"
+#include "io/threads.h"
+
 #include <stdlib.h>
 
 static bool is_one(const char *name) {

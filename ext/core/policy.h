@@ -5,7 +5,7 @@
 #ifndef NPYEXT_POLICY_H
 #define NPYEXT_POLICY_H
 
-#include "npyx.h"
+#include "io/root.h"
 
 /* Bits, so that a set of them can say where something is registered. */
 typedef enum npyext_entry_point {

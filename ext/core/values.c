@@ -1,5 +1,7 @@
 #include "values.h"
 
+#include "format/tar.h"
+
 #include <math.h>
 
 /* ---- arguments ---- */

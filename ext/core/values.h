@@ -7,7 +7,9 @@
 
 #include <sqlite3ext.h>
 
-#include "npyx.h"
+#include "format/archive.h"
+#include "item/element.h"
+#include "text/number_text.h"
 
 SQLITE_EXTENSION_INIT3
 

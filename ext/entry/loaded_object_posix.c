@@ -1,7 +1,7 @@
 /* Loading a copy of this object on POSIX: a file in memory, or else a temporary file. */
 #include "io/system.h"
 
-#include "loaded_object.h"
+#include "loaded_object_private.h"
 
 #if !defined(_WIN32) && !defined(__wasi__)
 

@@ -2,7 +2,7 @@
  * loaded. */
 #include "io/system.h"
 
-#include "loaded_object.h"
+#include "loaded_object_private.h"
 
 #ifdef _WIN32
 

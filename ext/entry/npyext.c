@@ -6,7 +6,7 @@ SQLITE_EXTENSION_INIT1
 #include <pthread.h>
 
 #include "function/functions.h"
-#include "second_library.h"
+#include "second_library_private.h"
 #include "table/npy_table.h"
 #include "table/wds_table.h"
 #include "value/aggregates.h"

@@ -1,10 +1,10 @@
-#include "second_library.h"
+#include "second_library_private.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "loaded_object.h"
+#include "loaded_object_private.h"
 
 /* Libraries in addition to the first; in practice a process has two at most. */
 enum { MAX_NCOPIES = 8 };

@@ -1,4 +1,6 @@
+#include "format/tar.h"
 #include "functions.h"
+#include "io/threads.h"
 
 #include <zlib.h>
 

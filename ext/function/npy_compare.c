@@ -1,8 +1,10 @@
 /* npy_compare(a, b): two files or arrays, array by array. */
 #include <math.h>
 
+#include "format/tar.h"
 #include "functions.h"
 #include "scan/cursor.h"
+#include "stat/difference.h"
 
 /* With columns that need no more than to know whether and where items differ, reading stops there. */
 enum { NEEDS_FIRST = NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_ITEMS, NEEDS_EVERY = NEEDS_FIRST | NPYEXT_NEEDS_CRC };

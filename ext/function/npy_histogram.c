@@ -1,7 +1,9 @@
 /* npy_histogram(source, member, slice, bins, range_lo, range_hi): one row per bin of an array's histogram. */
 
+#include "format/tar.h"
 #include "functions.h"
 #include "scan/array_rows.h"
+#include "stat/histogram.h"
 
 enum { DEFAULT_NBINS = 10 };
 

@@ -8,6 +8,7 @@
 #include "functions.h"
 #include "scan/cursor.h"
 #include "source/operand.h"
+#include "stat/distance.h"
 
 enum { NEAREST_DEFAULT_K = 10 };
 enum { NEAREST_DATA = 16 }; /* the column that is looked for by number */

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "functions.h"
+#include "io/file_system.h"
 #include "scan/cursor.h"
 
 typedef struct paths_cursor {

@@ -2,6 +2,7 @@
  * each field or coordinate of the axes that are left. */
 #include "functions.h"
 #include "scan/array_rows.h"
+#include "stat/quantile.h"
 
 enum { QUANTILE_DEFAULT_N = 5 }; /* the least, the quartiles, the greatest */
 

@@ -4,6 +4,8 @@
 
 #include "functions.h"
 #include "scan/array_rows.h"
+#include "stat/quantile.h"
+#include "stat/reduction.h"
 
 /* Where the least item stands is known only when items come in their order. */
 enum { NEEDS_ORDER = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };

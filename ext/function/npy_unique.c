@@ -2,6 +2,7 @@
  * (by) for each of these. */
 #include "functions.h"
 #include "scan/array_rows.h"
+#include "stat/unique.h"
 
 /* Where a value comes first is known only when items come in their order. */
 enum { UNIQUE_NEEDS_FIRST = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };

@@ -1,7 +1,9 @@
 /* npy_write(path, array): publishes an array or an archive as a file. */
 
+#include "format/tar.h"
 #include "format/zip_write.h"
 #include "functions.h"
+#include "io/target.h"
 #include "scan/cursor.h"
 #include "source/array_value.h"
 

@@ -1,6 +1,7 @@
 /* tar_members(source): one row per member of every tar, from headers alone unless the contents are asked for.
  */
 
+#include "format/samples.h"
 #include "functions.h"
 #include "scan/cursor.h"
 

@@ -1,5 +1,8 @@
 #include "cursor.h"
 
+#include "format/sample_key.h"
+#include "format/tar.h"
+#include "item/convert.h"
 #include "source/operand.h"
 #include "text/span.h"
 

@@ -6,6 +6,7 @@
 #define NPYEXT_CURSOR_H
 
 #include "scan.h"
+#include "stat/labels.h"
 
 /*
  * What a scan's arguments select of the current array: member, field, view, expect, slice and astype, in this

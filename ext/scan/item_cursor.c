@@ -1,5 +1,7 @@
 #include "item_cursor.h"
 
+#include "item/convert.h"
+
 void npyext_items_open(npyext_cursor *cursor, npyx_host *host) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     items->methods = ((const npyext_vtab *)cursor->base.pVtab)->function->methods;

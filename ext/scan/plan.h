@@ -37,7 +37,9 @@
 #ifndef NPYEXT_PLAN_H
 #define NPYEXT_PLAN_H
 
+#include "array/view.h"
 #include "core/connection.h"
+#include "item/filter.h"
 
 /* Arguments, in the order in which every function declares those that it takes. */
 typedef enum npyext_role {

@@ -1,5 +1,6 @@
 #include "scan.h"
 
+#include "format/tar.h"
 #include "source/array_value.h"
 
 static npyx_status parse_on_error(npyext_scan *scan, npyx_error *error) {

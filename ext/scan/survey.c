@@ -1,5 +1,7 @@
 #include "survey.h"
 
+#include "format/tar.h"
+
 static const npyext_survey_methods *methods_of(const npyext_cursor *cursor) {
     return ((const npyext_vtab *)cursor->base.pVtab)->function->methods;
 }

@@ -1,5 +1,7 @@
 /* Comparisons with whole blocks: which terms of a plan can be judged without affinities, and a bit for each
  * item that they let pass. */
+#include "format/tar.h"
+#include "item/encode.h"
 #include "item_cursor.h"
 
 void npyext_value_filter_init(npyext_value_filter *filter, npyx_host *host) {

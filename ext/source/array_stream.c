@@ -1,6 +1,8 @@
 /* Arrays that are SQL values, streamed into files and archives. */
 
 #include "array_value.h"
+#include "format/header_npy.h"
+#include "walk/reader.h"
 
 static bool is_fortran(const npyx_array *array) {
     return npyx_header_npy_is_fortran(array->ndim, array->shape, array->fortran_order);

@@ -1,5 +1,12 @@
 #include "array_value.h"
 
+#include "format/header_npy.h"
+#include "format/objects.h"
+#include "format/tar.h"
+#include "io/first_bytes.h"
+#include "item/convert.h"
+#include "walk/reader.h"
+
 /* A number that stays the same throughout a run of a statement and differs in the next: files are checked
  * against the file system once for each run.
  *

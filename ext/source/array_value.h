@@ -6,7 +6,9 @@
 #ifndef NPYEXT_ARRAY_VALUE_H
 #define NPYEXT_ARRAY_VALUE_H
 
+#include "array/view.h"
 #include "core/connection.h"
+#include "format/archive_write.h"
 
 /* A function as its messages show it. */
 typedef struct npyext_caller {

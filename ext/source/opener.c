@@ -1,5 +1,8 @@
 #include "opener.h"
 
+#include "format/tar.h"
+#include "io/file_system.h"
+
 /* Stops opening files ahead. */
 static void files_rest(npyext_files *files) {
     npyx_files_ahead_stop(files->ahead);

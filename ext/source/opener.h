@@ -5,6 +5,7 @@
 #define NPYEXT_OPENER_H
 
 #include "core/connection.h"
+#include "io/files_ahead.h"
 #include "pattern.h"
 
 /* What a source argument stands for. */

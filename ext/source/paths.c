@@ -1,4 +1,5 @@
 /* The list of the paths of a source: copies in an arena, sorted with a key beside each pointer. */
+#include "format/tar.h"
 #include "pattern.h"
 
 npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error) {

@@ -1,5 +1,8 @@
 #include "pattern.h"
 
+#include "format/tar.h"
+#include "io/file_system.h"
+
 #include <errno.h>
 
 enum {

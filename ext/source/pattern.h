@@ -14,7 +14,7 @@
 #ifndef NPYEXT_PATTERN_H
 #define NPYEXT_PATTERN_H
 
-#include "npyx.h"
+#include "base/host.h"
 
 /* ---- a list of paths, in the order in which they are read ---- */
 

@@ -2,6 +2,7 @@
  * table. */
 
 #include "npy_table.h"
+#include "format/tar.h"
 #include "source/pattern.h"
 #include "table_editor.h"
 #include "table_writer.h"

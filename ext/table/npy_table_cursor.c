@@ -2,6 +2,7 @@
 
 #include "npy_table.h"
 #include "scan/plan.h"
+#include "walk/reader.h"
 
 /* One array as it is read; nothing is open before a column of it is asked for. */
 typedef struct table_stream {

@@ -4,6 +4,7 @@
  * once more and holds arrays and columns against what the table declares.
  */
 
+#include "format/tar.h"
 #include "npy_table.h"
 #include "text/span.h"
 

@@ -10,6 +10,7 @@
  * Whoever made the database wrote these: each row is checked as it is read, and nothing of it becomes SQL.
  */
 
+#include "format/tar.h"
 #include "table.h"
 
 const char *const npyext_table_type_names[NPYEXT_TABLE_NTYPES] = {"", "INTEGER", "REAL", "TEXT", "BLOB"};

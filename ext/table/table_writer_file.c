@@ -10,6 +10,9 @@
  * the target's commit; until then a reader sees none of the new ones.
  */
 
+#include "format/header_npy.h"
+#include "format/tar.h"
+#include "io/first_bytes.h"
 #include "table_writer.h"
 
 static npyext_table_writer *writer_of(npyext_transaction *transaction) {

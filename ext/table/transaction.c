@@ -4,6 +4,7 @@
 
 #include <limits.h>
 
+#include "format/tar.h"
 #include "format/zip_write.h"
 
 /* Numbers of marks that are no savepoint's: of the beginning, where the table was at savepoints older than

@@ -12,6 +12,7 @@
 #ifndef NPYEXT_TRANSACTION_H
 #define NPYEXT_TRANSACTION_H
 
+#include "io/target.h"
 #include "written.h"
 
 typedef enum npyext_transaction_state {

@@ -8,6 +8,7 @@
 #ifndef NPYEXT_WDS_TABLE_H
 #define NPYEXT_WDS_TABLE_H
 
+#include "format/samples.h"
 #include "source/opener.h"
 #include "table.h"
 

@@ -1,5 +1,7 @@
 #include "written.h"
 
+#include "format/tar.h"
+
 /* ---- the TEMP table ---- */
 
 static int written_run(sqlite3 *db, char *sql) {

@@ -1,5 +1,7 @@
 #include "array_builder.h"
 
+#include "format/header_npy.h"
+
 npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,
                                        npyx_error *error) {
     static const char room[NPYEXT_HEADER_NBYTES];

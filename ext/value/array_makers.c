@@ -1,4 +1,7 @@
 /* Functions that make an array from something else: from JSON, raw items, a member of an archive. */
+#include "format/header_npy.h"
+#include "item/convert.h"
+#include "item/encode.h"
 #include "scalars.h"
 
 /* Appends the header and room for the items of a new array in C order; *items is where they go. */

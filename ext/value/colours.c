@@ -6,7 +6,9 @@
  * - coolwarm: Kenneth Moreland, Diverging Color Maps for Scientific Visualization (2009). From (59, 76, 192)
  *   to (180, 4, 38) in his Msh space, unsaturated in the middle.
  */
-#include "colours.h"
+#include "colours_private.h"
+
+#include "format/png_write.h"
 
 static const uint32_t colours_viridis[NPYX_PNG_NCOLOURS] = {
     0x440154, 0x440256, 0x450457, 0x450559, 0x46075a, 0x46085c, 0x460a5d, 0x460b5e, 0x470d60, 0x470e61,

@@ -2,6 +2,7 @@
 
 #include "aggregates.h"
 #include "array_builder.h"
+#include "item/encode.h"
 
 typedef struct array_state {
     npyext_group group;

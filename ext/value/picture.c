@@ -9,8 +9,10 @@
  */
 #include <math.h>
 
-#include "colours.h"
+#include "colours_private.h"
+#include "format/png_write.h"
 #include "scalars.h"
+#include "walk/reals.h"
 
 enum { PICTURE_NLEVELS = 256 };
 

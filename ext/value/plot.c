@@ -16,6 +16,7 @@
 #include <math.h>
 
 #include "scalars.h"
+#include "walk/reals.h"
 
 enum {
     PLOT_WIDTH = 720,

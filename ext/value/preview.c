@@ -1,5 +1,6 @@
 /* npy_preview(array [, n]): an array as NumPy prints it, on one line, with n items at both ends of each
  * axis. */
+#include "item/print.h"
 #include "scalars.h"
 
 enum { PREVIEW_NEDGE = 3, PREVIEW_MOST_NEDGE = 1000, PREVIEW_MOST_NELEM = 10000 };

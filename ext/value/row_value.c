@@ -1,6 +1,9 @@
 /* Items that come as one SQL value, raw, as JSON or as an array: for a cell, or as a row of an array that
  * grows row by row. */
 #include "array_builder.h"
+#include "io/first_bytes.h"
+#include "item/convert.h"
+#include "item/encode.h"
 
 /* Raw items are little-endian, whatever the byte order of the dtype that they are stored as. */
 static npyx_status copy_raw(const npyx_dtype *dtype, int64_t nelem, const npyx_value *raw, uint8_t *out,

@@ -1,7 +1,9 @@
 /* npy_sketch(array [, k]), npy_sketch_merge(sketch) and npy_sketch_quantile(sketch, q): approximate quantiles
  * of data that many machines have seen. */
+#include "stat/sketch.h"
 #include "aggregates.h"
 #include "scalars.h"
+#include "stat/quantile.h"
 
 /* ---- npy_sketch(array [, k]) ---- */
 

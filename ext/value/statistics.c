@@ -6,7 +6,12 @@
  */
 #include <math.h>
 
+#include "format/header_npy.h"
+#include "item/encode.h"
 #include "scalars.h"
+#include "stat/quantile.h"
+#include "stat/reduction.h"
+#include "walk/reals.h"
 
 typedef struct statistic {
     const char *aggregate; /* the aggregate that does the same for rows; NULL: none */

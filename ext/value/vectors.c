@@ -8,7 +8,11 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "format/header_npy.h"
 #include "scalars.h"
+#include "stat/correlation.h"
+#include "stat/distance.h"
+#include "stat/reduction.h"
 
 static const npyx_dtype vector_float64 = {
     .type = NPYX_F8, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = sizeof(double)};

@@ -2,7 +2,7 @@
  * Columns go to the kernels a tile at a time; what these do not accept is widened to doubles, and their
  * results become npyx_stats.
  */
-#include "columns.h"
+#include "columns_private.h"
 
 #include "item/convert.h"
 

@@ -8,10 +8,10 @@
  *     label   0 1 0 0 1 2 ...         0 -> entries 0, 2, 3       1 -> 1, 4       2 -> 5
  *
  * If all axes after the labels' are kept, entries are rows whose columns have statistics side by side
- * (columns.h). A block's result is computed by itself, by any thread, and merged in order, unless it is so
+ * (columns_private.h). A block's result is computed by itself, by any thread, and merged in order, unless it is so
  * large that merging would be most of the work.
  */
-#include "columns.h"
+#include "columns_private.h"
 #include "reduction.h"
 
 /* A position at which gathered items are added: their own positions are found from it. */

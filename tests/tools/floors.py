@@ -1,6 +1,7 @@
 """The floors of src/ and ext/, read from the includes:
 
-    python3 tests/tools/floors.py check    who includes a floor above its own, and circles of includes and of calls (`make lint`)
+    python3 tests/tools/floors.py check    who includes a floor above its own or what is private to another one, and circles of
+                                           includes and of calls (`make lint`)
     python3 tests/tools/floors.py graph    the folders, their rooms and who stands on whom, for graphviz (`make graph`)
 """
 
@@ -15,7 +16,7 @@ FLOORS += "ext/core ext/source ext/scan ext/value ext/function ext/table ext/ent
 BESIDE = "ext/tools ext/python ext/node ext/web".split()
 # Programs of their own, which include nothing of ours.
 PROGRAMS = ["ext/web/page/main.c"]
-# The codec's public header, which ext/ includes, stands on all floors of src/.
+# The codec's public header, for programs of others.
 PUBLIC = "npyx.h"
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -34,8 +35,6 @@ def included(folder, name):
     with open(os.path.join(ROOT, folder, name), encoding="utf-8") as file:
         found = re.findall(r'^\s*#\s*include\s+"([^"]+)"', file.read(), re.M)
     for path in found:
-        if path == PUBLIC:
-            continue
         below, base = os.path.split(path)
         yield next((floor for floor in FLOORS if floor.split("/")[1] == below), below) if below else folder, base
 
@@ -94,8 +93,12 @@ def faults():
     for (folder, name), others in files.items():
         for other in others:
             path = f"{folder}/{name}: includes {'/'.join(other)}"
-            if other not in files:
+            if other[1] == PUBLIC:
+                yield f"{path}, which is for programs of others"
+            elif other not in files:
                 yield f"{path}, which is not there"
+            elif other[1].endswith("_private.h") and other[0] != folder:
+                yield f"{path}, which is private to its folder"
             elif folder in BESIDE or other[0] in BESIDE or FLOORS.index(other[0]) > FLOORS.index(folder):
                 yield f"{path}, which is no lower floor"
     for word, graph in (("includes", files), ("calls", calls())):

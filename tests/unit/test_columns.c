@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "stat/columns.h"
+#include "stat/columns_private.h"
 
 enum { MOST_NROWS = 3 * NPYX_COLUMNS_NROWS, MOST_NCOLUMNS = 150 };
 

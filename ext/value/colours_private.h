@@ -1,8 +1,9 @@
 /* Colour maps: 256 colours each, from the least value to the greatest. */
-#ifndef NPYEXT_COLOURS_H
-#define NPYEXT_COLOURS_H
+#ifndef NPYEXT_COLOURSPRIVATE_H
+#define NPYEXT_COLOURSPRIVATE_H
 
-#include "npyx.h"
+#include <stddef.h>
+#include <stdint.h>
 
 typedef struct npyext_colour_map {
     const char *name;
