@@ -8,8 +8,8 @@
  *     label   0 1 0 0 1 2 ...         0 -> entries 0, 2, 3       1 -> 1, 4       2 -> 5
  *
  * If all axes after the labels' are kept, entries are rows whose columns have statistics side by side
- * (columns_private.h). A block's result is computed by itself, by any thread, and merged in order, unless it is so
- * large that merging would be most of the work.
+ * (columns_private.h). A block's result is computed by itself, by any thread, and merged in order, unless it
+ * is so large that merging would be most of the work.
  */
 #include "columns_private.h"
 #include "reduction.h"
