@@ -442,7 +442,8 @@ class Run:
                     other = pickle.loads(found[worker])
                     if not is_same(own, other, {}):
                         self.report(case, number, question, (group[0], own), (worker, other))
-        if ASKS_NUMPY and question.check is not None and first[0] == "rows":
+        is_whole = first[0] == "rows" and not any(isinstance(value, tuple) for row in first[1] for value in row)
+        if ASKS_NUMPY and question.check is not None and is_whole:
             self.nchecked += 1
             try:
                 question.check(first[1], first[2])
