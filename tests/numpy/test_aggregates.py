@@ -98,7 +98,7 @@ def test_texts_of_a_length_that_they_say(connect):
     [
         ([1, None], (), "value 1: NULL does not fit int64; name a dtype that has NaN, such as 'float64'"),
         ([None], (), "every value is NULL; name a dtype that has NaN, such as 'float64'"),
-        ([2**53 + 1, 0.5], (), f"value 0: {2**53 + 1} would be rounded among REALs"),
+        ([2**53 + 1, 0.5], (), f"value 0: {2**53 + 1} would be rounded, since other values are REALs"),
         ([0.5, 2**53 + 1], (), f"value 1: {2**53 + 1} would be rounded, since other values are REALs; name a dtype, such as 'float64'"),
         ([1, "a"], (), "value 1: a TEXT among numbers"),
         (["a", 1], (), "value 1: an INTEGER among TEXTs"),
@@ -127,7 +127,7 @@ def test_what_does_not_fit_says_which_value(connect, values, arguments, message)
 def test_rows_of_several_items_are_not_taken_for_texts(connect):
     db, array = connect(), npy_bytes(np.ones((2, 3)))
     text = error_of(db, "SELECT npy_array(value) FROM npy_rows(?)", array)
-    assert "value 0: is JSON, as a row of several items is; npy_stack makes an array of such rows" in text
+    assert "value 0: is JSON, like a row of several items; use npy_stack to make an array from such rows" in text
     texts = np.array(["[1.0,1.0,1.0]"] * 2)
     assert one(db, "SELECT npy_array(value, 'U') FROM npy_rows(?)", array) == npy_bytes(texts)
 
@@ -243,15 +243,15 @@ def test_json_rows_among_arrays_are_of_their_dtype(connect):
         ([npy_bytes(np.array([0.5], ">f8")), f"[{2**53 + 1}]"], (), f"row 1: {2**53 + 1} would be rounded"),
         (["[1, 2]", "[1, 2, 3]"], (), "row 1: the row's shape is [3], and [2] is expected"),
         (["[1, 2]", "[1, [2]]"], (), "row 1: "),
-        (["[1]", None], (), "row 1: NULL is no row"),
-        (["[1]", 5], (), "row 1: a number is no row"),
+        (["[1]", None], (), "row 1: NULL is not a row"),
+        (["[1]", 5], (), "row 1: a number is not a row"),
         (["[1]", "[true]"], (), "row 1: the row is bool, those before it are int64"),
         (["[1"], (), "row 0: "),
         ([b"abcd"], (), "row 0: raw items need a dtype"),
         ([b"abcde"], ("f4",), "row 0: the BLOB's 5 bytes are not a whole number of items of 4 bytes"),
         ([b"abcd", b"abcdefgh"], ("f4",), "row 1: the BLOB has 8 bytes, and 1 items of 4 bytes are 4"),
         (["[1, 300]"], ("u1",), "row 0: [1]: 300 does not fit uint8"),
-        ([f"[{2**53 + 1}]", "[0.5]"], (), f"row 1: item 0 before it: {2**53 + 1} would be rounded among REALs"),
+        ([f"[{2**53 + 1}]", "[0.5]"], (), f"row 1: item 0 before it: {2**53 + 1} would be rounded, since other values are REALs"),
         (['["a"]'], (), "row 0: texts need a dtype"),
     ],
 )
@@ -308,9 +308,9 @@ def test_records_that_do_not_fit(connect):
         ("1, 2", "2 values for 3 fields: x, y, p"),
         ("1, 300, '[3, 4]'", "row 0, field 'y': 300 does not fit uint8"),
         ("1, 2, '[3]'", "row 0, field 'p': "),
-        ("1, 2, 3", "row 0, field 'p': a number is no row of items"),
+        ("1, 2, 3", "row 0, field 'p': a number is not a row of items"),
         ("1, NULL, '[3, 4]'", "row 0, field 'y': NULL does not fit uint8"),
     ]:
         assert message in error_of(db, f"SELECT npy_records(?, {values})", descr)
-    assert "the first argument is a structured dtype" in error_of(db, "SELECT npy_records('f4', 1)")
+    assert "the first argument must be a structured dtype" in error_of(db, "SELECT npy_records('f4', 1)")
     assert "takes a dtype and a value" in error_of(db, "SELECT npy_records()")

@@ -438,7 +438,7 @@ def test_null_and_missing_arguments(db):
         assert "npy_compare needs two sources" in error_of(db, sql, *arguments)
     assert db.execute("SELECT a IS ?1, b IS ?1, on_error FROM npy_compare(?1, ?1, 'row')", (x,)).fetchall() == [(1, 1, "row")]
     assert "is a number" in error_of(db, "SELECT * FROM npy_compare(?, 5)", x)
-    assert "on_error is" in error_of(db, "SELECT * FROM npy_compare(?, ?, 'no')", x, x)
+    assert "on_error must be" in error_of(db, "SELECT * FROM npy_compare(?, ?, 'no')", x, x)
 
 
 def test_one_file_on_each_side(db, folder):

@@ -227,8 +227,8 @@ def test_a_text_is_never_opened(connect, tmp_path, monkeypatch):
 def test_other_values_are_refused(connect):
     db = connect()
     for number in (1, 1.5):
-        assert error_of(db, "SELECT npy_get(?, 0)", number).startswith("npyext: npy_get: a number is no array")
-    assert "the slice must be a text" in error_of(db, "SELECT npy_slice(?, 1.5)", npy_bytes(np.arange(3)))
+        assert error_of(db, "SELECT npy_get(?, 0)", number).startswith("npyext: npy_get: a number is not an array")
+    assert "the slice must be a TEXT" in error_of(db, "SELECT npy_slice(?, 1.5)", npy_bytes(np.arange(3)))
     assert one(db, "SELECT npy_slice(?, -1)", npy_bytes(np.arange(3))) == npy_bytes(np.array(2))
     for archive, word in ((npz_bytes({"a": np.arange(3)}), "an .npz"), (ten_bytes([np.arange(3)]), "a .ten")):
         message = error_of(db, "SELECT npy_get(?, 0)", archive)
@@ -281,7 +281,7 @@ def test_hash(connect):
 def test_hash_of_a_handle_is_refused(connect, tmp_path):
     db = connect()
     handle = handle_of(db, write(tmp_path / "a.npy", np.arange(3)))
-    assert error_of(db, "SELECT npy_hash(?)", handle).startswith("npyext: npy_hash: takes bytes or a text, not a handle; of its items it is npy_hash(npy_data(array))")
+    assert error_of(db, "SELECT npy_hash(?)", handle).startswith("npyext: npy_hash: takes bytes or a text, not a handle; to hash its items, use npy_hash(npy_data(array))")
     assert one(db, "SELECT npy_hash(npy_data(?))", handle) == siphash(np.arange(3).tobytes()) % 2**63
 
 

@@ -303,10 +303,10 @@ def test_what_is_no_array_of_labels(connect, folder):
     sql = "SELECT count FROM npy_stats(?) WHERE by = ?"
     source = npy_bytes(np.zeros(3))
     assert "by (nofile.npy): " in error_of(db, sql, source, "nofile.npy")
-    assert "by (two.npz): holds several arrays" in error_of(db, sql, source, "two.npz")
+    assert "by (two.npz): contains several arrays" in error_of(db, sql, source, "two.npz")
     assert "by (x.csv): " in error_of(db, sql, source, "x.csv")
     assert "by (*.npz): must be one file" in error_of(db, sql, source, "*.npz")
-    assert "by: a number is no array" in error_of(db, sql, source, 3)
+    assert "by: a number is not an array" in error_of(db, sql, source, 3)
     assert "by (BLOB): " in error_of(db, sql, source, b"nothing")
     assert "Python objects" in error_of(db, sql, source, object_npy_bytes((3,)))
 

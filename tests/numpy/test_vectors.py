@@ -252,7 +252,7 @@ def test_what_is_no_query(connect, folder):
         db, "SELECT * FROM npy_nearest('x.npy', '', '', 'x.npy')")
     assert "query ([1, 2]): a TEXT is not an array; npy_from_json makes one from JSON" in error_of(
         db, "SELECT * FROM npy_nearest('x.npy', '', '', '[1, 2]')")
-    assert "query: a number is no array" in error_of(db, "SELECT * FROM npy_nearest('x.npy', '', '', 1)")
+    assert "query: a number is not an array" in error_of(db, "SELECT * FROM npy_nearest('x.npy', '', '', 1)")
     assert db.execute("SELECT * FROM npy_nearest('x.npy', '', '', NULL)").fetchall() == []
     assert db.execute("SELECT count(*) FROM npy_nearest('x.npy', '', '', npy_from_json('[1.0, 2]'))").fetchone() == (2,)
 

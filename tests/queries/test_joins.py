@@ -100,7 +100,7 @@ def test_arguments_from_a_table_in_either_order(lab, tables):
 
 def test_an_order_that_cannot_supply_the_source_is_an_error(lab):
     sql = "SELECT * FROM npy_rows r CROSS JOIN runs ON r.source = runs.path"
-    assert "a table before it" in error_of(lab.db, sql)
+    assert "an earlier table" in error_of(lab.db, sql)
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_loading_twice(connect, first, second, monkeypatch):
     if first == second:
         shell.load(db, second)
     else:
-        with pytest.raises(sqlite3.OperationalError, match="already by another entry point"):
+        with pytest.raises(sqlite3.OperationalError, match="already loaded through another entry point"):
             shell.load(db, second)
     assert (modules_of(db), functions_of(db), debug_of(db)) == (modules, functions, debug)
 
@@ -748,4 +748,4 @@ def test_operands_are_kept_below_the_root_too(connect, tmp_path, monkeypatch):
         text = error_of(db, refused, "x.npy", labels)
         assert "NPYEXT_ROOT" in text and "4242" not in text, text
     for sql in (refused, "SELECT label FROM npy_unique(?) WHERE by = ?", "SELECT * FROM npy_nearest(?, '', '', ?)"):
-        assert "a handle that npy_file did not make on this connection" in error_of(db, sql, "x.npy", handle)
+        assert "a handle, but not one that npy_file made on this connection" in error_of(db, sql, "x.npy", handle)

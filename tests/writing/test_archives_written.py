@@ -228,9 +228,9 @@ def test_more_entries_than_a_zip_has_numbers_for(connect):
         (("CAST(x'ff' AS TEXT)", "?1"), "is not UTF-8"),
         (("'b'", "?1", "'zstd'"), "no method of an .npz: 'zstd'"),
         (("'b'", "?1", "'deflate:10'"), "there are stored, deflate, and deflate:0 to deflate:9"),
-        (("'b'", "5"), "a number is no array"),
-        (("'b'", "'x.npy'"), "'x.npy' is a TEXT; a path is opened by npy_file"),
-        (("'b'", "?2"), "which may hold many arrays; npy_file takes it apart"),
+        (("'b'", "5"), "a number is not an array"),
+        (("'b'", "'x.npy'"), "'x.npy' is a TEXT; to open a path, use npy_file"),
+        (("'b'", "?2"), "which may contain several arrays; use npy_file to choose one"),
         (("'b'", "?3"), "an array of objects is not written"),
     ],
 )

@@ -682,7 +682,7 @@ def test_values_that_do_not_fit(connect, folder):
         ("[1, 2, 3]", "row 0: "),
         ("[1]", "row 0: "),
         (b"1234", "row 0: the BLOB has 4 bytes, and 2 items of 4 bytes are 8"),
-        (None, "row 0: NULL is no row"),
+        (None, "row 0: NULL is not a row"),
         ("x.npy", "row 0: "),
     ]:
         with pytest.raises(sqlite3.IntegrityError) as raised:
@@ -707,7 +707,7 @@ def test_archives_refuse_what_they_cannot_hold(connect, folder):
         ("zip", None, array, "the name is NULL, not a TEXT"),
         ("zip", 5.5, array, "the name is a REAL, not a TEXT"),
         ("zip", "x", None, "NULL"),
-        ("zip", "x", "x.npy", "a path is opened by npy_file"),
+        ("zip", "x", "x.npy", "to open a path, use npy_file"),
         ("zip", "x", b"abc", ""),
         ("ten", "too long for it", array, "8"),
         ("ten", "x", npy_bytes(np.arange(3).astype("U1")), ""),
