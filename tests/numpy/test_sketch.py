@@ -158,7 +158,7 @@ def test_what_is_no_argument_is_an_error(db):
     assert "a sketch must be a BLOB that npy_sketch made from an array" in error_of(db, "SELECT npy_sketch_merge('x')")
     assert "a sketch must be a BLOB" in error_of(db, "SELECT npy_sketch_quantile(5, 0.5)")
     assert "(percentiles must be divided by 100)" in error_of(db, "SELECT npy_sketch_quantile(npy_sketch(?), 50)", numbers)
-    assert "the second argument is a number from 0 to 1" in error_of(db, "SELECT npy_sketch_quantile(npy_sketch(?), 'x')", numbers)
+    assert "the second argument must be a number from 0 to 1" in error_of(db, "SELECT npy_sketch_quantile(npy_sketch(?), 'x')", numbers)
     for k in (7, 65536, 1.5, "x"):
         assert "k must be an INTEGER from 8 to 65535" in error_of(db, "SELECT npy_sketch(?, ?)", numbers, k)
     for array in (np.zeros(2, "c8"), np.array(["a"]), np.zeros(2, "M8[s]"), np.zeros(2, [("x", "f4")])):
