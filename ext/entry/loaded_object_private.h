@@ -2,8 +2,8 @@
  * The shared object that this code is in, and copies of it with variables of their own: where
  * dlopen of POSIX and LoadLibrary of Windows differ.
  */
-#ifndef NPYEXT_LOADED_OBJECTPRIVATE_H
-#define NPYEXT_LOADED_OBJECTPRIVATE_H
+#ifndef NPYEXT_LOADED_OBJECT_PRIVATE_H
+#define NPYEXT_LOADED_OBJECT_PRIVATE_H
 
 #include <stddef.h>
 

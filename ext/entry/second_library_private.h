@@ -7,8 +7,8 @@
  * other one gets a copy of the object with its own variables: the file is copied, into memory if possible,
  * and loaded from there.
  */
-#ifndef NPYEXT_SECOND_LIBRARYPRIVATE_H
-#define NPYEXT_SECOND_LIBRARYPRIVATE_H
+#ifndef NPYEXT_SECOND_LIBRARY_PRIVATE_H
+#define NPYEXT_SECOND_LIBRARY_PRIVATE_H
 
 #include <sqlite3ext.h>
 

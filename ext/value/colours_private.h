@@ -1,6 +1,6 @@
 /* Colour maps: 256 colours each, from the least value to the greatest. */
-#ifndef NPYEXT_COLOURSPRIVATE_H
-#define NPYEXT_COLOURSPRIVATE_H
+#ifndef NPYEXT_COLOURS_PRIVATE_H
+#define NPYEXT_COLOURS_PRIVATE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  *
  * The results are arrays of doubles, one after the other, each of width columns.
  */
-#ifndef NPYX_COLUMNSPRIVATE_H
-#define NPYX_COLUMNSPRIVATE_H
+#ifndef NPYX_COLUMNS_PRIVATE_H
+#define NPYX_COLUMNS_PRIVATE_H
 
 #include "stats.h"
 
