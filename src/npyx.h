@@ -34,6 +34,6 @@
 #include "stat/sketch.h"
 #include "stat/unique.h"
 #include "text/json_text.h"
-#include "walk/reals.h"
+#include "walk/reader.h"
 
 #endif

@@ -14,8 +14,8 @@
 
 enum { GZIP_TRAILER_NBYTES = 8 };
 
-/* What comes next in the input. */
-typedef enum gzip_phase { GZIP_AT_HEADER, GZIP_IN_DATA, GZIP_AT_TRAILER, GZIP_AT_END } gzip_phase;
+/* What comes next in the input; after the data, when the stream has ended, a trailer. */
+typedef enum gzip_phase { GZIP_AT_HEADER, GZIP_IN_DATA, GZIP_AT_END } gzip_phase;
 
 typedef struct gzip_source {
     npyx_source base;
@@ -138,8 +138,9 @@ static npyx_status gzip_pass_trailer(gzip_source *gzip, npyx_error *error) {
  * position. */
 static npyx_status gzip_reach_data(gzip_source *gzip, npyx_error *error) {
     npyx_status status = NPYX_OK;
-    while (status == NPYX_OK && (gzip->phase == GZIP_AT_HEADER || gzip->phase == GZIP_AT_TRAILER)) {
-        if (gzip->phase == GZIP_AT_TRAILER) {
+    while (status == NPYX_OK &&
+           (gzip->phase == GZIP_AT_HEADER || (gzip->phase == GZIP_IN_DATA && gzip->stream.has_ended))) {
+        if (gzip->phase == GZIP_IN_DATA) {
             status = gzip_pass_trailer(gzip, error);
         } else {
             status = gzip_pass_header(gzip, error);
@@ -163,7 +164,6 @@ static npyx_status gzip_seek(gzip_source *gzip, int64_t off, npyx_error *error) 
         if (gzip->phase != GZIP_IN_DATA)
             continue;
         NPYX_TRY(npyx_inflate_stream_skip(stream, off, error));
-        gzip->phase = stream->has_ended ? GZIP_AT_TRAILER : GZIP_IN_DATA;
     }
     return NPYX_OK;
 }
@@ -179,7 +179,6 @@ static npyx_status gzip_read_on(gzip_source *gzip, uint8_t *bytes, size_t nbytes
             continue;
         NPYX_TRY(npyx_inflate_stream_read(&gzip->stream, bytes + *read_nbytes, nbytes - *read_nbytes,
                                           &some_nbytes, error));
-        gzip->phase = gzip->stream.has_ended ? GZIP_AT_TRAILER : GZIP_IN_DATA;
         *read_nbytes += some_nbytes;
     }
     return NPYX_OK;
