@@ -451,6 +451,8 @@ static void test_defects(void **state) {
     file[second + 2] = 7;
     assert_ends_with(300, NPYX_CORRUPT, "crc", (int64_t)second,
                      "the gzip data are damaged (unknown compression method, in the header at byte 323)");
+    file[second + 2] = 8; /* sound, but cut short */
+    file[second + 3] = 2;
     file_nbytes = second + 5;
     assert_ends_with(300, NPYX_CORRUPT, "truncated", (int64_t)second + 5,
                      "the gzip data end early (at byte 328, 300 bytes inflated)");
