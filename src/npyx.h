@@ -12,7 +12,6 @@
 #include "format/header_npy.h"
 #include "format/objects.h"
 #include "format/png_write.h"
-#include "format/sample_key.h"
 #include "format/samples.h"
 #include "format/tar.h"
 #include "io/file_system.h"
@@ -35,6 +34,6 @@
 #include "stat/sketch.h"
 #include "stat/unique.h"
 #include "text/json_text.h"
-#include "walk/reals.h"
+#include "walk/reader.h"
 
 #endif

@@ -1,6 +1,6 @@
 #include "cursor.h"
 
-#include "format/sample_key.h"
+#include "format/samples.h"
 #include "format/tar.h"
 #include "item/convert.h"
 #include "source/operand.h"

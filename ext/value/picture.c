@@ -12,7 +12,7 @@
 #include "colours_private.h"
 #include "format/png_write.h"
 #include "scalars.h"
-#include "walk/reals.h"
+#include "walk/reader.h"
 
 enum { PICTURE_NLEVELS = 256 };
 

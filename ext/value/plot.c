@@ -16,7 +16,7 @@
 #include <math.h>
 
 #include "scalars.h"
-#include "walk/reals.h"
+#include "walk/reader.h"
 
 enum {
     PLOT_WIDTH = 720,

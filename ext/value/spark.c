@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "scalars.h"
-#include "walk/reals.h"
+#include "walk/reader.h"
 
 enum { SPARK_WIDTH = 20, SPARK_MOST_WIDTH = 1000, SPARK_NLEVELS = 8, SPARK_NBYTES = 3 };
 

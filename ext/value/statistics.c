@@ -11,7 +11,7 @@
 #include "scalars.h"
 #include "stat/quantile.h"
 #include "stat/reduction.h"
-#include "walk/reals.h"
+#include "walk/reader.h"
 
 typedef struct statistic {
     const char *aggregate; /* the aggregate that does the same for rows; NULL: none */

@@ -5,7 +5,9 @@
 #include "base/bytes.h"
 #include "header_npy.h"
 #include "io/first_bytes.h"
-#include "npz_ahead.h"
+#include "io/inflate_aside.h"
+#include "io/threads.h"
+#include "zip_directory.h"
 
 /* APPNOTE 4.3.7, and the zip64 extra field that numpy.savez puts in every local header. */
 enum { LOCAL_HEADER_NBYTES = 30, USUAL_EXTRA_NBYTES = 20, USUAL_NAME_NBYTES = 100 };
@@ -28,9 +30,9 @@ typedef struct npz_archive {
     int64_t stored_index;    /* the stored entry that was described last, */
     int64_t stored_data_off; /* and where its items begin; 0: none */
     /* When entries are read in order, each to its end, the next ones are inflated meanwhile. */
-    npyx_npz_ahead *ahead; /* NULL: not yet */
-    int64_t opened_index;  /* of the deflated entry opened last */
-    int64_t nbefore;       /* entries read to their end before it was opened */
+    struct npz_ahead *ahead; /* NULL: not yet */
+    int64_t opened_index;    /* of the deflated entry opened last */
+    int64_t nbefore;         /* entries read to their end before it was opened */
     int nin_order;
     int64_t front_off; /* of the bytes in front, which often include an array's header */
     npyx_buffer front;
@@ -42,10 +44,8 @@ static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zi
         *record = &archive->directory.records[index];
         return NPYX_OK;
     }
-    if (archive->directory_error.status == NPYX_OK)
-        return NPYX_DONE;
-    npyx_fail_again(error, &archive->directory_error);
-    return archive->directory_error.status;
+    return archive->directory_error.status == NPYX_OK ? NPYX_DONE
+                                                      : npyx_fail_again(error, &archive->directory_error);
 }
 
 static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
@@ -195,9 +195,156 @@ static npyx_status locate_sound(npz_archive *archive, int64_t index, int64_t *pa
     return NPYX_OK;
 }
 
-static npyx_status npz_ahead_locate(void *archive, int64_t index, int64_t *payload_off, npyx_error *error) {
-    return locate_sound(archive, index, payload_off, error);
+/* ---- the next deflated entries, inflated by several threads ----
+ *
+ * They are for a reader that reads one after another to its end. Only small and sound entries come from here.
+ * For all others the caller finds out in its usual way what they are, or what is wrong with them. */
+
+enum { MAX_NSLOTS_OF_NPZ = NPYX_MAX_NTHREADS + 1 };
+
+typedef struct npz_slot {
+    npyx_inflate_room *room;
+    npyx_deflated piece;
+    uint8_t *bytes; /* NULL: the entry is not inflated here */
+    uint32_t crc32;
+    bool is_inflated;
+} npz_slot;
+
+typedef struct npz_ahead {
+    npz_archive *archive;
+    int64_t first;
+    npyx_crew *crew;
+    int64_t nprepared, ntaken; /* entries from first on */
+    int64_t nslots;
+    npz_slot slots[MAX_NSLOTS_OF_NPZ]; /* entry first + i is in slot i % nslots */
+} npz_ahead;
+
+static const npyx_zip_record *ahead_record(const npz_ahead *ahead, int64_t number) {
+    return &ahead->archive->directory.records[ahead->first + number];
 }
+
+/* Inflates an entry, in any thread. */
+static void npz_ahead_make(void *ctx, int64_t number) {
+    npz_ahead *ahead = ctx;
+    npz_slot *slot = &ahead->slots[number % ahead->nslots];
+    const npyx_zip_record *record = ahead_record(ahead, number);
+    slot->is_inflated =
+        slot->bytes != NULL &&
+        npyx_inflate_aside(slot->room, &slot->piece, slot->bytes, (size_t)record->nbytes, &slot->crc32) &&
+        slot->crc32 == record->crc32;
+}
+
+/* Allocates the room for an entry to be inflated here. Whoever takes it counts what is read on the way. */
+static void npz_ahead_prepare(npz_ahead *ahead, int64_t number) {
+    npz_slot *slot = &ahead->slots[number % ahead->nslots];
+    const npyx_zip_record *record = ahead_record(ahead, number);
+    npyx_host *host = ahead->archive->base.source->host;
+    npyx_counters counters = host->counters;
+    npyx_error error;
+    slot->bytes = NULL;
+    slot->piece = (npyx_deflated){.compressed = ahead->archive->base.source,
+                                  .nbytes = record->compressed_nbytes,
+                                  .is_last = true,
+                                  .crew = ahead->crew};
+    bool is_small =
+        record->method == NPYX_ZIP_DEFLATE && record->nbytes > 0 && record->nbytes <= NPYX_NPZ_AHEAD_NBYTES;
+    if (is_small && locate_sound(ahead->archive, ahead->first + number, &slot->piece.off, &error) == NPYX_OK)
+        slot->bytes = npyx_alloc(host, (size_t)record->nbytes);
+    host->counters = counters;
+}
+
+/* Lets the threads continue as far as there are slots. */
+static void npz_ahead_allow(npz_ahead *ahead) {
+    int64_t nentries = ahead->archive->directory.nrecords - ahead->first, end = ahead->ntaken + ahead->nslots;
+    end = end < nentries ? end : nentries;
+    while (ahead->nprepared < end)
+        npz_ahead_prepare(ahead, ahead->nprepared++);
+    npyx_crew_allow(ahead->crew, end);
+}
+
+/* Accepts NULL. */
+static void npz_ahead_stop(npz_ahead *ahead) {
+    if (ahead == NULL)
+        return;
+    npyx_host *host = ahead->archive->base.source->host;
+    npyx_crew_stop(ahead->crew);
+    for (int64_t i = 0; i < ahead->nslots; i++) {
+        npyx_inflate_room_free(host, ahead->slots[i].room);
+        npyx_free(host, ahead->slots[i].bytes);
+    }
+    npyx_free(host, ahead);
+}
+
+/* Starts with entry number first. NULL when there are no threads for it. */
+static npz_ahead *npz_ahead_start(npz_archive *archive, int64_t first) {
+    npyx_host *host = archive->base.source->host;
+    int nslots = npyx_nthreads(host) + 1;
+    bool is_possible =
+        archive->base.source->is_concurrent && nslots > 2 && first < archive->directory.nrecords;
+    npz_ahead *ahead = is_possible ? npyx_alloc_zeroed(host, sizeof *ahead) : NULL;
+    if (ahead == NULL)
+        return NULL;
+    *ahead = (npz_ahead){.archive = archive, .first = first, .nslots = nslots};
+    bool has_rooms = true;
+    for (int i = 0; i < nslots && has_rooms; i++)
+        has_rooms = (ahead->slots[i].room = npyx_inflate_room_make(host)) != NULL;
+    if (has_rooms)
+        ahead->crew = npyx_crew_start(host, nslots, false, npz_ahead_make, ahead);
+    if (ahead->crew != NULL) {
+        npz_ahead_allow(ahead);
+        return ahead;
+    }
+    npz_ahead_stop(ahead);
+    return NULL;
+}
+
+/* The bytes of the next entry, owned by the caller; NULL when there are none. */
+static npyx_status npz_ahead_next(npz_ahead *ahead, uint8_t **bytes, npyx_error *error) {
+    int64_t number = ahead->ntaken;
+    npz_slot *slot = &ahead->slots[number % ahead->nslots];
+    npz_ahead_allow(ahead);
+    while (!npyx_crew_has_made(ahead->crew, number))
+        NPYX_TRY(npyx_crew_help(ahead->crew, number, error));
+    ahead->ntaken++;
+    *bytes = slot->bytes;
+    slot->bytes = NULL;
+    if (!slot->is_inflated) {
+        npyx_free(ahead->archive->base.source->host, *bytes);
+        *bytes = NULL;
+    }
+    return NPYX_OK;
+}
+
+/* The entry's bytes, checked, as a source that the caller owns. NPYX_DONE: they are not available here, as no
+ * entries before the last one asked for are. */
+static npyx_status npz_ahead_take(npz_ahead *ahead, int64_t index, npyx_source **payload, npyx_error *error) {
+    npyx_source *source = ahead->archive->base.source;
+    int64_t number = index - ahead->first;
+    uint8_t *bytes = NULL;
+    if (number < ahead->ntaken || index >= ahead->archive->directory.nrecords)
+        return NPYX_DONE;
+    while (ahead->ntaken <= number) {
+        npyx_free(source->host, bytes);
+        NPYX_TRY(npz_ahead_next(ahead, &bytes, error));
+    }
+    if (bytes == NULL)
+        return NPYX_DONE;
+    const npyx_zip_record *record = ahead_record(ahead, number);
+    const npyx_deflated *piece = &ahead->slots[number % ahead->nslots].piece;
+    npyx_status status =
+        source->ops->account(source, record->header_off, NULL,
+                             (size_t)(piece->off + piece->nbytes - record->header_off), 0, error);
+    if (status != NPYX_OK) {
+        npyx_free(source->host, bytes);
+        return status;
+    }
+    source->host->counters.bytes_inflated += record->nbytes;
+    NPYX_TRY(npyx_source_open_held(source->host, bytes, (size_t)record->nbytes, payload, error));
+    (*payload)->is_inflated = true;
+    return NPYX_OK;
+}
+
+/* ---- entries ---- */
 
 /* The bytes of an entry; with check_crc, a stored one is checked as it is read. */
 static npyx_status open_payload(npz_archive *archive, int64_t index, bool check_crc, npyx_source **payload,
@@ -228,11 +375,11 @@ static npyx_status open_described(npz_archive *archive, int64_t index, npyx_erro
     archive->nbefore = archive->inflater.nread_to_end;
     archive->described_index = index;
     if (index <= archive->opened_index) { /* going back: it is open what comes next */
-        npyx_npz_ahead_stop(archive->ahead);
+        npz_ahead_stop(archive->ahead);
         archive->ahead = NULL;
     }
     if (archive->ahead != NULL)
-        status = npyx_npz_ahead_take(archive->ahead, index, &archive->described, error);
+        status = npz_ahead_take(archive->ahead, index, &archive->described, error);
     if (status == NPYX_DONE)
         status = open_payload(archive, index, false, &archive->described, error);
     return status;
@@ -246,8 +393,7 @@ static void go_ahead(npz_archive *archive, int64_t index) {
     archive->opened_index = index;
     archive->inflater.nread_to_end = 0;
     if (archive->ahead == NULL && archive->nin_order >= MIN_NIN_ORDER)
-        archive->ahead = npyx_npz_ahead_start(archive->base.source, &archive->directory, index + 1,
-                                              npz_ahead_locate, archive);
+        archive->ahead = npz_ahead_start(archive, index + 1);
 }
 
 static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
@@ -278,7 +424,7 @@ static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **pay
 
 static void npz_rest(npyx_archive *base) {
     npz_archive *archive = (npz_archive *)base;
-    npyx_npz_ahead_stop(archive->ahead);
+    npz_ahead_stop(archive->ahead);
     archive->ahead = NULL;
     archive->nin_order = 0;
     close_described(archive);

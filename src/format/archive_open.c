@@ -30,12 +30,9 @@ static npyx_status open_unknown(npyx_source *source, const uint8_t *head, size_t
     return status == NPYX_DONE ? fail_unknown(head, nbytes, what, error) : status;
 }
 
-static bool begins_with_zeros(const uint8_t *head, size_t nbytes) {
-    return nbytes == NPYX_TAR_BLOCK_NBYTES && head[0] == 0 && memcmp(head, head + 1, nbytes - 1) == 0;
-}
-
 static bool is_tar(const uint8_t *head, size_t nbytes, npyx_hint hint) {
-    return npyx_begins_tar(head, nbytes) || (hint == NPYX_HINT_TAR && begins_with_zeros(head, nbytes));
+    return npyx_begins_tar(head, nbytes) ||
+           (hint == NPYX_HINT_TAR && nbytes == NPYX_TAR_BLOCK_NBYTES && npyx_is_zeros(head, nbytes));
 }
 
 /* A gzip file is read if it is a compressed tar. Its output replaces the source. */

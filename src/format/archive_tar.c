@@ -378,11 +378,6 @@ static npyx_status tar_walk_to(tar_archive *tar, int64_t index, npyx_error *erro
 
 /* ---- what another walk passes ---- */
 
-static bool tar_is_like(const tar_like *like, int64_t nbytes, const uint8_t *head, size_t head_nbytes) {
-    return like->nbytes > 0 && nbytes == like->nbytes && head_nbytes >= like->begin_nbytes &&
-           memcmp(head, like->begin, like->begin_nbytes) == 0;
-}
-
 /* Makes the current member the like, if it is a .npy of one array whose whole header is in its first bytes.
  * NPYX_DONE: it is not. */
 static npyx_status tar_find_like(tar_archive *tar, const uint8_t *head, size_t head_nbytes,
@@ -415,7 +410,10 @@ static npyx_status tar_look_at(tar_archive *tar, npyx_error *error) {
         return NPYX_DONE;
     if (!npyx_begins_npy(head, nbytes))
         return NPYX_OK;
-    if (!tar_is_like(&tar->like, member->data_nbytes, head, nbytes))
+    bool is_like = tar->like.nbytes > 0 && tar->like.nbytes == member->data_nbytes &&
+                   nbytes >= tar->like.begin_nbytes &&
+                   memcmp(head, tar->like.begin, tar->like.begin_nbytes) == 0;
+    if (!is_like)
         NPYX_TRY(tar_find_like(tar, head, nbytes, error));
     NPYX_TRY(tar_note_name(tar, error));
     return tar_add_member(tar, 0, error);

@@ -176,7 +176,7 @@ static npyx_status op_float(npyx_pickle *p) {
     npyx_number number;
     NPYX_TRY(pickle_line(p, &line, &nbytes));
     for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
-        if (nbytes == strlen(specials[i].text) && memcmp(line, specials[i].text, nbytes) == 0)
+        if (npyx_span_is((npyx_span){line, nbytes}, specials[i].text))
             return pickle_push_real(p, specials[i].real);
     }
     if (nbytes == 0 || npyx_number_read(line, nbytes, &number) != nbytes)

@@ -112,19 +112,14 @@ static npyx_status call_getattr(npyx_pickle *p, const npyx_object *args, npyx_ob
     return npyx_pickle_new_bytes(p, NPYX_OBJECT_GLOBAL, text, nbytes, object);
 }
 
-/* A tuple without its first part. */
-static npyx_status class_rest(npyx_pickle *p, const npyx_object *args, npyx_object **rest) {
-    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_TUPLE, rest));
-    return npyx_pickle_add_all(p, *rest, args->list.items + 1, (int64_t)args->list.count - 1);
-}
-
 /* copyreg.__newobj__(class, *args). Of itself it would be called as deep as it has arguments. */
 static npyx_status call_newobj(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
     npyx_object *rest;
     if (class_nargs(args) == 0 || npyx_pickle_is_global(args->list.items[0], "copyreg.__newobj__") ||
         npyx_pickle_is_global(args->list.items[0], "copy_reg.__newobj__"))
         return NPYX_DONE;
-    NPYX_TRY(class_rest(p, args, &rest));
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_TUPLE, &rest));
+    NPYX_TRY(npyx_pickle_add_all(p, rest, args->list.items + 1, (int64_t)class_nargs(args) - 1));
     return npyx_pickle_call(p, args->list.items[0], rest, NULL, object);
 }
 

@@ -386,9 +386,10 @@ static npyx_status numpy_take_items(npyx_pickle *p, npyx_object_array *array, in
                                                        : NPYX_OK;
 }
 
-static void numpy_become(npyx_object *object, const npyx_object_array *array) {
-    object->kind = NPYX_OBJECT_ARRAY;
-    object->array = array;
+static npyx_status numpy_new_array(npyx_pickle *p, const npyx_object_array *array, npyx_object **object) {
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_ARRAY, object));
+    (*object)->array = array;
+    return NPYX_OK;
 }
 
 /* An array from its parts. */
@@ -427,7 +428,8 @@ npyx_status npyx_pickle_build_array(npyx_pickle *p, npyx_object *object, const n
         return NPYX_DONE;
     NPYX_TRY(numpy_make_array(p, parts[0], parts[1], is_fortran, parts[3], &array));
     array->state = state;
-    numpy_become(object, array);
+    object->kind = NPYX_OBJECT_ARRAY;
+    object->array = array;
     return NPYX_OK;
 }
 
@@ -438,9 +440,7 @@ npyx_status npyx_pickle_call_frombuffer(npyx_pickle *p, const npyx_object *args,
         return NPYX_DONE;
     NPYX_TRY(numpy_make_array(p, args->list.items[2], args->list.items[1], is_fortran, args->list.items[0],
                               &array));
-    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_ARRAY, object));
-    numpy_become(*object, array);
-    return NPYX_OK;
+    return numpy_new_array(p, array, object);
 }
 
 npyx_status npyx_pickle_call_scalar(npyx_pickle *p, const npyx_object *args, npyx_object **object) {
@@ -448,9 +448,7 @@ npyx_status npyx_pickle_call_scalar(npyx_pickle *p, const npyx_object *args, npy
     if (args->list.count != 2)
         return NPYX_DONE;
     NPYX_TRY(numpy_make_array(p, NULL, args->list.items[0], false, args->list.items[1], &array));
-    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_ARRAY, object));
-    numpy_become(*object, array);
-    return NPYX_OK;
+    return numpy_new_array(p, array, object);
 }
 
 /* ---- masked arrays ---- */
@@ -471,10 +469,8 @@ static npyx_status numpy_list_masked(npyx_pickle *p, const npyx_object_array *ar
         *item = (npyx_object_array){.dtype = array->dtype,
                                     .items = array->items + *at * array->dtype->itemsize,
                                     .nobjects = array->nobjects > 0};
-        NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_ARRAY, object));
-        (*object)->array = item;
         ++*at;
-        return NPYX_OK;
+        return numpy_new_array(p, item, object);
     }
     NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_LIST, object));
     for (int64_t i = 0; i < array->shape[axis]; i++) {

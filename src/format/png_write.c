@@ -137,8 +137,7 @@ npyx_status npyx_png_begin(npyx_png *png, npyx_buffer *out, npyx_error *error) {
     png->row = png->room;
     png->above = png->room + png->row_nbytes + 1;
     png->stream = (z_stream){.zalloc = npyx_alloc_items, .zfree = npyx_free_items, .opaque = out->host};
-    png->is_live = deflateInit(&png->stream, Z_DEFAULT_COMPRESSION) == Z_OK;
-    if (!png->is_live)
+    if (deflateInit(&png->stream, Z_DEFAULT_COMPRESSION) != Z_OK)
         return npyx_fail_nomem(error);
     NPYX_TRY(png_append_header(png, error));
     png->idat_off = png_begin_chunk(out, "IDAT");
@@ -160,8 +159,7 @@ npyx_status npyx_png_end(npyx_png *png, npyx_error *error) {
 }
 
 void npyx_png_clear(npyx_png *png) {
-    if (png->is_live)
-        deflateEnd(&png->stream);
+    deflateEnd(&png->stream); /* one that was not begun has nothing to free */
     if (png->room != NULL)
         npyx_free(png->out->host, png->room);
     *png = (npyx_png){0};

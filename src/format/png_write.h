@@ -38,7 +38,6 @@ typedef struct npyx_png {
     uint8_t *room; /* the row, the one above it, and the row through each filter */
     uint8_t *row, *above;
     z_stream stream;
-    bool is_live;
 } npyx_png;
 
 /* Begins a picture whose type, width, height and palette are set. Clear it whatever the status. */

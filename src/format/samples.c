@@ -1,5 +1,46 @@
 #include "samples.h"
 
+/* ---- keys ---- */
+
+/* Whether the first folder, or all of a name without folders, begins and ends with two underscores; a line
+ * end after a whole name is ignored. */
+static bool is_skipped_name(const char *name, size_t nbytes) {
+    const char *slash = memchr(name, '/', nbytes);
+    size_t first_nbytes = slash == NULL ? nbytes : (size_t)(slash - name);
+    if (slash == NULL && first_nbytes > 0 && name[first_nbytes - 1] == '\n')
+        first_nbytes--;
+    return first_nbytes >= 4 && memcmp(name, "__", 2) == 0 && memcmp(name + first_nbytes - 2, "__", 2) == 0;
+}
+
+/* The offset after the last slash of the first nbytes. */
+static size_t behind_slash(const char *name, size_t nbytes) {
+    while (nbytes > 0 && name[nbytes - 1] != '/')
+        nbytes--;
+    return nbytes;
+}
+
+bool npyx_sample_key_of(const char *name, size_t nbytes, npyx_sample_key *key) {
+    size_t base = behind_slash(name, nbytes);
+    const char *dot = memchr(name + base, '.', nbytes - base);
+    if (dot == NULL)
+        return false;
+    /* The rule's folders, which may contain dots, are on the first line, since its dot matches no line end. A
+     * name that begins with its dot takes the folder before it as a part of the name. */
+    const char *line_end = memchr(name, '\n', base);
+    size_t own = line_end == NULL ? base : behind_slash(name, (size_t)(line_end - name));
+    if (own > 0 && name + own == dot)
+        own = behind_slash(name, own - 1);
+    size_t own_nbytes = (size_t)(dot - name) - own;
+    if (own_nbytes == 0 || memchr(name + own, '.', own_nbytes) != NULL)
+        return false;
+    *key = (npyx_sample_key){.key_nbytes = (size_t)(dot - name),
+                             .ext_off = (size_t)(dot - name) + 1,
+                             .is_skipped = is_skipped_name(name, nbytes)};
+    return true;
+}
+
+/* ---- grouping, member by member ---- */
+
 void npyx_sample_walk_begin(npyx_sample_walk *walk, npyx_host *host) {
     walk->ext.host = walk->sample_key.host = walk->exts.bytes.host = host;
     walk->nsamples = 0;
@@ -19,12 +60,6 @@ static npyx_status sample_note_ext(npyx_sample_walk *walk, int64_t header_off, n
                      NPYX_SHOWN(walk->ext.bytes, walk->ext.nbytes, 100));
 }
 
-/* Whether the member continues the current sample. */
-static bool sample_goes_on(const npyx_sample_walk *walk, const char *key, size_t nbytes) {
-    return walk->nsamples > 0 && walk->sample_key.nbytes == nbytes &&
-           memcmp(walk->sample_key.bytes, key, nbytes) == 0;
-}
-
 npyx_status npyx_sample_walk_take(npyx_sample_walk *walk, const npyx_tar_member *member, npyx_error *error) {
     const npyx_buffer *name = &member->texts[NPYX_TAR_NAME];
     const char *text = name->nbytes == 0 ? "" : name->bytes;
@@ -38,7 +73,9 @@ npyx_status npyx_sample_walk_take(npyx_sample_walk *walk, const npyx_tar_member 
     NPYX_TRY(npyx_buffer_check(&walk->ext, error));
     if (!is_file || walk->key.is_skipped)
         return NPYX_OK;
-    if (!sample_goes_on(walk, text, walk->key.key_nbytes)) {
+    bool goes_on = walk->nsamples > 0 &&
+                   npyx_is_same(walk->sample_key.bytes, walk->sample_key.nbytes, text, walk->key.key_nbytes);
+    if (!goes_on) {
         walk->nsamples++;
         npyx_name_set_cut(&walk->exts, 0);
         npyx_buffer_reset(&walk->sample_key);

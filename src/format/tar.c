@@ -7,10 +7,6 @@ enum {
     MAX_EXTENDED_NBYTES = 1 << 22
 };
 
-static bool is_zeros(const uint8_t *bytes, size_t nbytes) {
-    return bytes[0] == 0 && memcmp(bytes, bytes + 1, nbytes - 1) == 0;
-}
-
 /* ---- blocks ---- */
 
 static npyx_source *source_of(const npyx_tar_walk *walk) {
@@ -37,7 +33,7 @@ static npyx_status tar_block(npyx_tar_walk *walk, int64_t off, const uint8_t **b
     NPYX_TRY(tar_window(walk, off, NPYX_TAR_BLOCK_NBYTES, block, &nbytes, error));
     if (nbytes == NPYX_TAR_BLOCK_NBYTES)
         return NPYX_OK;
-    if (nbytes == 0 || is_zeros(*block, nbytes))
+    if (nbytes == 0 || npyx_is_zeros(*block, nbytes))
         return NPYX_DONE;
     return npyx_fail_short(source_of(walk), error, off,
                            "the tar ends in the middle of a header, at byte %" PRId64, off);
@@ -121,22 +117,7 @@ static npyx_status take_extended(npyx_tar_walk *walk, const uint8_t *block, int6
     return status;
 }
 
-static bool is_extended(const uint8_t *block) {
-    char flag = npyx_tar_flag_of(block);
-    return flag != '\0' && strchr("LKxgX", flag) != NULL;
-}
-
 /* ---- a member ---- */
-
-/* Whether the size of such a member is the number of bytes after its header. */
-static bool has_data(npyx_tar_type type) {
-    return type == NPYX_TAR_FILE || type == NPYX_TAR_SPARSE || type == NPYX_TAR_OTHER;
-}
-
-static npyx_status fail_header(npyx_error *error, int64_t off) {
-    return npyx_fail(error, NPYX_CORRUPT, off,
-                     "no tar header at byte %" PRId64 ", where one is expected (its checksum is wrong)", off);
-}
 
 /* An old GNU sparse member: its map may continue in blocks after the header. */
 static npyx_status pass_map(npyx_tar_walk *walk, const uint8_t *block, int64_t *real_nbytes,
@@ -192,7 +173,10 @@ static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_s
                               bool is_old_sparse, int64_t real_nbytes, npyx_error *error) {
     npyx_tar_member *member = &walk->member;
     int64_t left_nbytes = source_of(walk)->nbytes - member->data_off, size = member->numbers[NPYX_TAR_SIZE];
-    member->data_nbytes = has_data(member->type) ? size : 0;
+    /* the size of such a member is the number of bytes after its header */
+    bool has_data =
+        member->type == NPYX_TAR_FILE || member->type == NPYX_TAR_SPARSE || member->type == NPYX_TAR_OTHER;
+    member->data_nbytes = has_data ? size : 0;
     if (said->has_real_nbytes)
         member->numbers[NPYX_TAR_SIZE] = said->real_nbytes;
     if (is_old_sparse)
@@ -230,7 +214,7 @@ static npyx_status tar_step(npyx_tar_walk *walk, npyx_tar_sayings *said, npyx_er
         const uint8_t *block = NULL;
         int64_t off = walk->off;
         npyx_status status = tar_block(walk, off, &block, error);
-        if (status == NPYX_OK && is_zeros(block, NPYX_TAR_BLOCK_NBYTES))
+        if (status == NPYX_OK && npyx_is_zeros(block, NPYX_TAR_BLOCK_NBYTES))
             status = tar_check_end(walk, error);
         if (status == NPYX_DONE && has_header && off < source_of(walk)->nbytes)
             return npyx_fail(error, NPYX_CORRUPT, off,
@@ -241,13 +225,15 @@ static npyx_status tar_step(npyx_tar_walk *walk, npyx_tar_sayings *said, npyx_er
                                    off);
         NPYX_TRY(status);
         if (!npyx_is_tar_header(block))
-            return fail_header(error, off);
-        bool is_about_next = npyx_tar_flag_of(block) != 'g';
-        if (!has_header && is_about_next) {
+            return npyx_fail(
+                error, NPYX_CORRUPT, off,
+                "no tar header at byte %" PRId64 ", where one is expected (its checksum is wrong)", off);
+        char flag = npyx_tar_flag_of(block);
+        if (!has_header && flag != 'g') {
             has_header = true;
             walk->member.header_off = off;
         }
-        if (!is_extended(block)) {
+        if (flag == '\0' || strchr("LKxgX", flag) == NULL) {
             NPYX_TRY(npyx_tar_add_sayings(said, walk->global, error));
             return tar_read_member(walk, block, off, said, error);
         }

@@ -13,7 +13,7 @@
 #ifndef NPYX_TAR_H
 #define NPYX_TAR_H
 
-#include "io/window.h"
+#include "io/source.h"
 
 typedef enum npyx_tar_type {
     NPYX_TAR_FILE,

@@ -28,32 +28,16 @@ static npyx_status say_text(npyx_tar_sayings *sayings, npyx_tar_text text, const
     return npyx_buffer_check(buffer, error);
 }
 
-static bool is_blank(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* Without the blanks around it, which Python's int() and float() ignore. */
-static npyx_span without_blanks(npyx_span value) {
-    for (; value.nbytes > 0 && is_blank(value.text[0]); value.nbytes--)
-        value.text++;
-    while (value.nbytes > 0 && is_blank(value.text[value.nbytes - 1]))
-        value.nbytes--;
-    return value;
-}
-
-/* As Python's int() and float() read it, or 0 where they fail, as in tarfile. */
+/* As Python's int() and float() read it, which ignore blanks around it, or 0 where they fail, as in tarfile.
+ */
 static void say_number(npyx_tar_sayings *sayings, npyx_tar_number which, npyx_span value) {
     npyx_number number = {0};
-    value = without_blanks(value);
-    bool is_negative = value.nbytes > 0 && value.text[0] == '-';
-    if (value.nbytes > 0 && (value.text[0] == '-' || value.text[0] == '+')) {
-        value.text++;
-        value.nbytes--;
-    }
-    while (value.nbytes > 1 && value.text[0] == '0' && value.text[1] >= '0' && value.text[1] <= '9') {
-        value.text++; /* JSON has no leading zeros */
-        value.nbytes--;
-    }
+    value = npyx_span_trim(value);
+    bool is_negative = npyx_span_begins(value, "-");
+    if (is_negative || npyx_span_begins(value, "+"))
+        value = npyx_span_behind(value, 1);
+    while (npyx_span_begins(value, "0") && npyx_is_digit(npyx_span_peek(value, 1)))
+        value = npyx_span_behind(value, 1);                     /* JSON has no leading zeros */
     bool has_digits = value.nbytes > 0 && value.text[0] != '-'; /* JSON's own sign would be a second one */
     if (!has_digits || npyx_number_read(value.text, value.nbytes, &number) != value.nbytes)
         number = (npyx_number){.form = NPYX_NUMBER_I64, .is_integer = true};
@@ -142,8 +126,7 @@ npyx_status npyx_tar_read_records(npyx_tar_sayings *sayings, const char *records
                              "a pax header has no record at byte %" PRId64 ", where one is expected",
                              record_off);
         NPYX_TRY(say(sayings, keyword, value, error));
-        left.text += length;
-        left.nbytes -= length;
+        left = npyx_span_behind(left, length);
     }
     return NPYX_OK;
 }

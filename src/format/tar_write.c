@@ -3,8 +3,7 @@
 #include <stdio.h>
 
 #include "io/first_bytes.h"
-#include "sample_key.h"
-#include "tar.h"
+#include "samples.h"
 
 enum {
     NAME_NBYTES_IN_HEADER = 100,
@@ -13,10 +12,6 @@ enum {
 };
 
 static const char owner[] = "bigdata";
-
-static bool tar_write_is_ascii(const char *text, size_t nbytes) {
-    return npyx_count_high(text, nbytes) == 0;
-}
 
 /* The name as ASCII, with a question mark for each other character, cut to the header's room. */
 static void tar_write_put_name(uint8_t *block, const char *name, size_t nbytes) {
@@ -92,7 +87,7 @@ static npyx_status tar_write_append_pax(npyx_sink *sink, const char *name, size_
 static npyx_status tar_write_append_member(npyx_sink *sink, const char *name, size_t name_nbytes,
                                            const void *contents, size_t nbytes, npyx_error *error) {
     uint8_t block[NPYX_TAR_BLOCK_NBYTES];
-    if (name_nbytes > NAME_NBYTES_IN_HEADER || !tar_write_is_ascii(name, name_nbytes))
+    if (name_nbytes > NAME_NBYTES_IN_HEADER || npyx_count_high(name, name_nbytes) > 0)
         NPYX_TRY(tar_write_append_pax(sink, name, name_nbytes, error));
     tar_write_make_header(block, name, name_nbytes, 0444, nbytes, '0', owner);
     NPYX_TRY(npyx_sink_append(sink, block, sizeof block, error));

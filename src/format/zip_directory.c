@@ -2,7 +2,6 @@
 
 #include "base/bytes.h"
 #include "base/utf8.h"
-#include "io/window.h"
 #include "text/span.h"
 
 enum { COMMENT_MAX_NBYTES = 0xffff, NRECORDS_PER_POLL = 1 << 10 };

@@ -103,16 +103,13 @@ static npyx_status edit_move(npyx_edit *edit, npyx_edit_window *window, const np
     return NPYX_OK;
 }
 
-static bool edit_shows(const npyx_edit_window *window, int64_t off) {
-    return (uint64_t)(off - window->off) < window->nbytes;
-}
-
 npyx_status npyx_edit_write(npyx_edit *edit, const npyx_edit_line *line, int64_t off, const void *bytes,
                             size_t nbytes, bool takes_notes, npyx_error *error) {
     npyx_edit_window *window = &edit->windows[line->window];
     const uint8_t *from = bytes;
     while (nbytes > 0) {
-        if (!edit_shows(window, off))
+        bool is_shown = (uint64_t)(off - window->off) < window->nbytes;
+        if (!is_shown)
             NPYX_TRY(edit_move(edit, window, line, off, takes_notes, error));
         size_t at = (size_t)(off - window->off), left_nbytes = window->nbytes - at;
         size_t piece_nbytes = nbytes < left_nbytes ? nbytes : left_nbytes;

@@ -23,6 +23,11 @@ enum { NPYX_TAR_BLOCK_NBYTES = 512 };
 bool npyx_begins_tar(const void *bytes, size_t nbytes);
 bool npyx_is_tar_header(const uint8_t block[NPYX_TAR_BLOCK_NBYTES]);
 
+/* Whether all of at least one byte are zeros, as the blocks at the end of a tar are. */
+static inline bool npyx_is_zeros(const uint8_t *bytes, size_t nbytes) {
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, nbytes - 1) == 0;
+}
+
 /* How much of a file's beginning is looked at: a tar header is a block of that size. */
 enum { NPYX_LOOKALIKE_NBYTES = 512 };
 

@@ -11,7 +11,6 @@ enum {
 
 struct npyx_inflate_room {
     z_stream stream;
-    bool is_live;
     size_t used_nbytes; /* of the arena: zlib frees memory only at the end */
     uint8_t arena[ASIDE_ARENA_NBYTES];
     uint8_t input[NPYX_ASIDE_INPUT_NBYTES_MOST];
@@ -40,8 +39,7 @@ npyx_inflate_room *npyx_inflate_room_make(npyx_host *host) {
         return NULL;
     room->used_nbytes = 0;
     room->stream = (z_stream){.zalloc = aside_alloc, .zfree = aside_free, .opaque = room};
-    room->is_live = inflateInit2(&room->stream, -MAX_WBITS) == Z_OK;
-    if (room->is_live)
+    if (inflateInit2(&room->stream, -MAX_WBITS) == Z_OK)
         return room;
     npyx_free(host, room);
     return NULL;

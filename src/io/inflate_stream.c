@@ -2,7 +2,10 @@
 
 #include "base/crc32.h"
 
-enum { POLL_NBYTES = 1 << 20 };
+enum {
+    POLL_NBYTES = 1 << 20,
+    RAW_WINDOW_BITS = -MAX_WBITS /* raw deflate: what surrounds it is not zlib's, but for a gzip header */
+};
 
 void npyx_inflater_clear(npyx_host *host, npyx_inflater *inflater) {
     if (inflater->is_live)
@@ -26,11 +29,11 @@ static npyx_status stream_begin(npyx_inflate_stream *stream, npyx_error *error) 
     int code;
     stream->off = INT64_MAX;
     if (inflater->is_live) {
-        code = inflateReset(z);
+        code = inflateReset2(z, RAW_WINDOW_BITS);
     } else {
         *z = (z_stream){
             .zalloc = npyx_alloc_items, .zfree = npyx_free_items, .opaque = stream->compressed->host};
-        code = inflateInit2(z, -MAX_WBITS); /* raw deflate: what surrounds it is not zlib's */
+        code = inflateInit2(z, RAW_WINDOW_BITS);
         inflater->is_live = code == Z_OK;
     }
     if (code != Z_OK)
@@ -167,7 +170,7 @@ static void stream_add_checkpoint(const npyx_inflate_stream *stream) {
 
 npyx_status npyx_inflate_stream_follow(npyx_inflate_stream *stream, npyx_error *error) {
     z_stream *z = &stream->inflater->stream;
-    if (inflateReset(z) != Z_OK)
+    if (inflateReset2(z, RAW_WINDOW_BITS) != Z_OK)
         return npyx_fail_nomem(error);
     z->data_type = 0; /* no bits of a byte before are left; zlib says so only after reading some */
     stream->has_ended = false;

@@ -88,12 +88,6 @@ static bool read_next(npyx_read_ahead *ahead) {
     return true;
 }
 
-static void give_back(npyx_read_ahead *ahead) {
-    npyx_host *host = ahead->host;
-    npyx_free(host, ahead->memory);
-    npyx_free(host, ahead);
-}
-
 /* Allows the blocks that have a slot, now that the caller wants the one after those already taken. */
 static void allow_slots(npyx_read_ahead *ahead) {
     int64_t end = ahead->ntaken + ahead->nslots;
@@ -127,7 +121,7 @@ npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, npyx_read_stretch st
     if (ahead_make_slots(ahead))
         ahead->crew = npyx_crew_start(source->host, nslots, false, ahead_make, ahead);
     if (ahead->crew == NULL) {
-        give_back(ahead);
+        npyx_read_ahead_stop(ahead);
         return NULL;
     }
     allow_slots(ahead);
@@ -171,5 +165,7 @@ void npyx_read_ahead_stop(npyx_read_ahead *ahead) {
     if (ahead == NULL)
         return;
     npyx_crew_stop(ahead->crew);
-    give_back(ahead);
+    npyx_host *host = ahead->host;
+    npyx_free(host, ahead->memory);
+    npyx_free(host, ahead);
 }

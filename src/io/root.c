@@ -143,10 +143,6 @@ static int root_replace(root_walk *w, size_t off, size_t end, const char *bytes,
     return TURN;
 }
 
-static int go_back(root_walk *w, part p) {
-    return w->has_previous ? root_replace(w, w->previous_off, p.off + p.nbytes, "", 0) : root_fail(EXDEV);
-}
-
 static int root_follow(root_walk *w, part p, const char *name) {
     char target[PATH_MAX];
     ssize_t n = readlinkat(w->folder, name, target, sizeof target);
@@ -224,7 +220,8 @@ static int root_pass(root_walk *w) {
         bool is_dot = p.nbytes == 0 || (p.nbytes == 1 && w->text[p.off] == '.');
         int result = ONWARD;
         if (p.nbytes == 2 && memcmp(w->text + p.off, "..", 2) == 0)
-            result = go_back(w, p);
+            result = w->has_previous ? root_replace(w, w->previous_off, p.off + p.nbytes, "", 0)
+                                     : root_fail(EXDEV);
         else if (is_dot && p.is_last)
             result = do_here(w);
         else if (!is_dot)

@@ -103,13 +103,6 @@ static npyx_status file_borrow(npyx_source *source, int64_t off, size_t nbytes, 
     return status;
 }
 
-/* If it cannot be mapped, the file is read. */
-static void file_map(file_source *file) {
-    if (file->base.nbytes == 0 || (uint64_t)file->base.nbytes > SIZE_MAX)
-        return;
-    file->map = npyx_system_map(file->descriptor, (size_t)file->base.nbytes);
-}
-
 static void source_file_close(npyx_source *source) {
     const file_source *file = (const file_source *)source;
     if (file->map != NULL)
@@ -165,8 +158,8 @@ npyx_status npyx_source_adopt_file(npyx_host *host, int descriptor, const npyx_s
         .head_nbytes = head_nbytes};
     if (head_nbytes > 0)
         memcpy(file->head, head, head_nbytes);
-    if (host->maps_files)
-        file_map(file);
+    if (host->maps_files && found->st_size > 0 && (uint64_t)found->st_size <= SIZE_MAX)
+        file->map = npyx_system_map(descriptor, (size_t)found->st_size); /* NULL: it is read */
     if (info != NULL)
         *info = npyx_file_info_of_stat(found);
     host->counters.files_opened++;

@@ -10,30 +10,19 @@
  * after a pass through everything. Padding is skipped, as by Python's gzip.
  */
 #include "base/bytes.h"
-#include "base/crc32.h"
 #include "inflate_stream.h"
 
-enum {
-    GZIP_HEADER_NBYTES = 10,
-    GZIP_TRAILER_NBYTES = 8,
-    GZIP_METHOD_DEFLATE = 8,
-    GZIP_HAS_HEADER_CRC = 2,
-    GZIP_HAS_EXTRA = 4,
-    GZIP_HAS_NAME = 8,
-    GZIP_HAS_COMMENT = 16,
-    GZIP_RESERVED_FLAGS = 0xE0,
-};
+enum { GZIP_TRAILER_NBYTES = 8 };
 
-/* What comes next in the input. */
-typedef enum gzip_phase { GZIP_AT_HEADER, GZIP_IN_DATA, GZIP_AT_TRAILER, GZIP_AT_END } gzip_phase;
+/* What comes next in the input; after the data, when the stream has ended, a trailer. */
+typedef enum gzip_phase { GZIP_AT_HEADER, GZIP_IN_DATA, GZIP_AT_END } gzip_phase;
 
 typedef struct gzip_source {
     npyx_source base;
     npyx_inflater inflater;
     npyx_inflate_stream stream; /* its compressed source and checkpoints are owned */
     gzip_phase phase;
-    uint32_t header_crc; /* CRC-32 of the current header, as far as it was read */
-    uint8_t *kept;       /* the output read last; NULL: none yet */
+    uint8_t *kept; /* the output read last; NULL: none yet */
     int64_t kept_off;
     size_t kept_nbytes;
 } gzip_source;
@@ -45,123 +34,58 @@ static int64_t gzip_input_off(const gzip_source *gzip) {
 
 /* ---- headers and trailers ---- */
 
-/* Fetches zlib's input; *nbytes is 0 only at the end of the file. */
-static npyx_status gzip_look(gzip_source *gzip, const uint8_t **bytes, size_t *nbytes, npyx_error *error) {
-    const z_stream *z = &gzip->inflater.stream;
+/* Fetches input, which must continue. */
+static npyx_status gzip_expect(gzip_source *gzip, npyx_error *error) {
+    NPYX_TRY(npyx_poll(gzip->base.host, error));
     NPYX_TRY(npyx_inflate_stream_fetch(&gzip->stream, error));
-    *bytes = z->next_in;
-    *nbytes = z->avail_in;
-    return NPYX_OK;
+    return gzip->inflater.stream.avail_in > 0
+               ? NPYX_OK
+               : npyx_inflate_stream_fail_short(&gzip->stream, gzip->stream.off, error);
 }
 
 static void gzip_pass(gzip_source *gzip, size_t nbytes) {
+    gzip->inflater.stream.next_in += nbytes;
+    gzip->inflater.stream.avail_in -= (uInt)nbytes;
+}
+
+/* zlib reads a member's header and checks it; asked to stop at the end of a block, it stops before the
+ * first. */
+static npyx_status gzip_pass_header(gzip_source *gzip, npyx_error *error) {
+    enum { GZIP_WINDOW_BITS = MAX_WBITS + 16, BEFORE_BLOCK = 128 };
     z_stream *z = &gzip->inflater.stream;
-    gzip->header_crc = npyx_crc32(gzip->header_crc, z->next_in, nbytes);
-    z->next_in += nbytes;
-    z->avail_in -= (uInt)nbytes;
+    int64_t off = gzip_input_off(gzip);
+    uint8_t nothing;
+    int code = inflateReset2(z, GZIP_WINDOW_BITS);
+    z->next_out = &nothing;
+    z->avail_out = 0;
+    for (z->data_type = 0; code == Z_OK && (z->data_type & BEFORE_BLOCK) == 0;) {
+        NPYX_TRY(gzip_expect(gzip, error));
+        code = inflate(z, Z_BLOCK);
+    }
+    if (code != Z_OK)
+        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off,
+                            "the gzip data are damaged (%s, in the header at byte %" PRId64 ")",
+                            z->msg != NULL ? z->msg : "zlib error", off);
+    return npyx_inflate_stream_follow(&gzip->stream, error);
 }
 
-/* The same where the input must continue. */
-static npyx_status gzip_expect(gzip_source *gzip, const uint8_t **bytes, size_t *nbytes, npyx_error *error) {
-    NPYX_TRY(npyx_poll(gzip->base.host, error));
-    NPYX_TRY(gzip_look(gzip, bytes, nbytes, error));
-    return *nbytes > 0 ? NPYX_OK : npyx_inflate_stream_fail_short(&gzip->stream, gzip->stream.off, error);
-}
-
-/* Passes nbytes, and copies them to `copy` unless that is NULL. */
-static npyx_status gzip_take(gzip_source *gzip, uint8_t *copy, size_t nbytes, npyx_error *error) {
-    for (size_t done = 0, some_nbytes; done < nbytes; done += some_nbytes) {
-        const uint8_t *bytes = NULL;
-        NPYX_TRY(gzip_expect(gzip, &bytes, &some_nbytes, error));
-        if (some_nbytes > nbytes - done)
-            some_nbytes = nbytes - done;
-        if (copy != NULL)
-            memcpy(copy + done, bytes, some_nbytes);
+static npyx_status gzip_take_trailer(gzip_source *gzip, uint8_t bytes[GZIP_TRAILER_NBYTES],
+                                     npyx_error *error) {
+    const z_stream *z = &gzip->inflater.stream;
+    for (size_t done = 0, some_nbytes; done < GZIP_TRAILER_NBYTES; done += some_nbytes) {
+        NPYX_TRY(gzip_expect(gzip, error));
+        some_nbytes = GZIP_TRAILER_NBYTES - done < z->avail_in ? GZIP_TRAILER_NBYTES - done : z->avail_in;
+        memcpy(bytes + done, z->next_in, some_nbytes);
         gzip_pass(gzip, some_nbytes);
     }
     return NPYX_OK;
-}
-
-static npyx_status gzip_pass_text(gzip_source *gzip, npyx_error *error) {
-    for (const uint8_t *end = NULL; end == NULL;) {
-        const uint8_t *bytes = NULL;
-        size_t nbytes = 0;
-        NPYX_TRY(gzip_expect(gzip, &bytes, &nbytes, error));
-        end = memchr(bytes, 0, nbytes);
-        gzip_pass(gzip, end == NULL ? nbytes : (size_t)(end - bytes) + 1);
-    }
-    return NPYX_OK;
-}
-
-static npyx_status gzip_pass_extra(gzip_source *gzip, npyx_error *error) {
-    uint8_t bytes[2];
-    NPYX_TRY(gzip_take(gzip, bytes, sizeof bytes, error));
-    return gzip_take(gzip, NULL, npyx_load_u16(bytes, false), error);
-}
-
-static npyx_status gzip_check_header_crc(gzip_source *gzip, npyx_error *error) {
-    uint32_t crc = gzip->header_crc & 0xFFFF;
-    int64_t off = gzip_input_off(gzip);
-    uint8_t bytes[2];
-    NPYX_TRY(gzip_take(gzip, bytes, sizeof bytes, error));
-    if (npyx_load_u16(bytes, false) == crc)
-        return NPYX_OK;
-    return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off,
-                        "the gzip data are damaged (CRC-16 of the header is %04" PRIx32 ", at byte %" PRId64
-                        " it says %04x)",
-                        crc, off, npyx_load_u16(bytes, false));
-}
-
-/* Reads the first bytes of a member and checks them. */
-static npyx_status gzip_read_flags(gzip_source *gzip, int *flags, npyx_error *error) {
-    int64_t off = gzip_input_off(gzip);
-    uint8_t bytes[GZIP_HEADER_NBYTES];
-    gzip->header_crc = 0;
-    NPYX_TRY(gzip_take(gzip, bytes, 1, error));
-    bool begins_well = bytes[0] == 0x1F;
-    if (begins_well) {
-        NPYX_TRY(gzip_take(gzip, bytes + 1, 1, error));
-        begins_well = bytes[1] == 0x8B;
-    }
-    if (!begins_well && off == gzip->stream.compressed->file_off)
-        return npyx_fail(error, NPYX_CORRUPT, off, "no gzip data (they begin with the bytes 1f 8b)");
-    if (!begins_well)
-        return npyx_fail(error, NPYX_CORRUPT, off,
-                         "something else follows the gzip data (at byte %" PRId64 " of %" PRId64 ")", off,
-                         gzip->stream.compressed->file_off + gzip->stream.compressed->nbytes);
-    NPYX_TRY(gzip_take(gzip, bytes + 2, GZIP_HEADER_NBYTES - 2, error));
-    *flags = bytes[3];
-    if (bytes[2] != GZIP_METHOD_DEFLATE)
-        return npyx_fail(error, NPYX_UNSUPPORTED, off + 2,
-                         "gzip data of compression method %d (at byte %" PRId64 "); only deflate, 8, is read",
-                         bytes[2], off + 2);
-    if ((*flags & GZIP_RESERVED_FLAGS) != 0)
-        return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off + 3,
-                            "the gzip data are damaged (flags %02x at byte %" PRId64
-                            ", of which the upper three are reserved)",
-                            (unsigned)*flags, off + 3);
-    return NPYX_OK;
-}
-
-static npyx_status gzip_pass_header(gzip_source *gzip, npyx_error *error) {
-    int flags = 0;
-    NPYX_TRY(gzip_read_flags(gzip, &flags, error));
-    if ((flags & GZIP_HAS_EXTRA) != 0)
-        NPYX_TRY(gzip_pass_extra(gzip, error));
-    if ((flags & GZIP_HAS_NAME) != 0)
-        NPYX_TRY(gzip_pass_text(gzip, error));
-    if ((flags & GZIP_HAS_COMMENT) != 0)
-        NPYX_TRY(gzip_pass_text(gzip, error));
-    if ((flags & GZIP_HAS_HEADER_CRC) != 0)
-        NPYX_TRY(gzip_check_header_crc(gzip, error));
-    return npyx_inflate_stream_follow(&gzip->stream, error);
 }
 
 static npyx_status gzip_check_trailer(gzip_source *gzip, npyx_error *error) {
     const npyx_inflate_stream *stream = &gzip->stream;
     int64_t off = gzip_input_off(gzip), nbytes = stream->off - stream->crc_off;
     uint8_t bytes[GZIP_TRAILER_NBYTES];
-    NPYX_TRY(gzip_take(gzip, bytes, sizeof bytes, error));
+    NPYX_TRY(gzip_take_trailer(gzip, bytes, error));
     uint32_t expected_crc = npyx_load_u32(bytes, false), expected_nbytes = npyx_load_u32(bytes + 4, false);
     if (stream->crc != expected_crc)
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off,
@@ -176,20 +100,24 @@ static npyx_status gzip_check_trailer(gzip_source *gzip, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Passes zeros; *is_end says whether there is nothing else. */
+/* Passes zeros, behind which is nothing, as *is_end says, or another member. */
 static npyx_status gzip_pass_padding(gzip_source *gzip, bool *is_end, npyx_error *error) {
-    for (;;) {
-        const uint8_t *bytes = NULL;
-        size_t nbytes = 0, nzeros = 0;
+    enum { MEMBER_BEGINS_WITH = 0x1F };
+    const z_stream *z = &gzip->inflater.stream;
+    const npyx_source *compressed = gzip->stream.compressed;
+    do {
         NPYX_TRY(npyx_poll(gzip->base.host, error));
-        NPYX_TRY(gzip_look(gzip, &bytes, &nbytes, error));
-        while (nzeros < nbytes && bytes[nzeros] == 0)
-            nzeros++;
-        gzip_pass(gzip, nzeros);
-        *is_end = nbytes == 0;
-        if (nzeros < nbytes || *is_end)
-            return NPYX_OK;
-    }
+        NPYX_TRY(npyx_inflate_stream_fetch(&gzip->stream, error));
+        *is_end = z->avail_in == 0;
+        while (z->avail_in > 0 && *z->next_in == 0)
+            gzip_pass(gzip, 1);
+    } while (!*is_end && z->avail_in == 0);
+    if (*is_end || *z->next_in == MEMBER_BEGINS_WITH)
+        return NPYX_OK;
+    int64_t off = gzip_input_off(gzip);
+    return npyx_fail(error, NPYX_CORRUPT, off,
+                     "something else follows the gzip data (at byte %" PRId64 " of %" PRId64 ")", off,
+                     compressed->file_off + compressed->nbytes);
 }
 
 /* ---- the whole ---- */
@@ -210,8 +138,9 @@ static npyx_status gzip_pass_trailer(gzip_source *gzip, npyx_error *error) {
  * position. */
 static npyx_status gzip_reach_data(gzip_source *gzip, npyx_error *error) {
     npyx_status status = NPYX_OK;
-    while (status == NPYX_OK && (gzip->phase == GZIP_AT_HEADER || gzip->phase == GZIP_AT_TRAILER)) {
-        if (gzip->phase == GZIP_AT_TRAILER) {
+    while (status == NPYX_OK &&
+           (gzip->phase == GZIP_AT_HEADER || (gzip->phase == GZIP_IN_DATA && gzip->stream.has_ended))) {
+        if (gzip->phase == GZIP_IN_DATA) {
             status = gzip_pass_trailer(gzip, error);
         } else {
             status = gzip_pass_header(gzip, error);
@@ -235,7 +164,6 @@ static npyx_status gzip_seek(gzip_source *gzip, int64_t off, npyx_error *error) 
         if (gzip->phase != GZIP_IN_DATA)
             continue;
         NPYX_TRY(npyx_inflate_stream_skip(stream, off, error));
-        gzip->phase = stream->has_ended ? GZIP_AT_TRAILER : GZIP_IN_DATA;
     }
     return NPYX_OK;
 }
@@ -251,7 +179,6 @@ static npyx_status gzip_read_on(gzip_source *gzip, uint8_t *bytes, size_t nbytes
             continue;
         NPYX_TRY(npyx_inflate_stream_read(&gzip->stream, bytes + *read_nbytes, nbytes - *read_nbytes,
                                           &some_nbytes, error));
-        gzip->phase = gzip->stream.has_ended ? GZIP_AT_TRAILER : GZIP_IN_DATA;
         *read_nbytes += some_nbytes;
     }
     return NPYX_OK;

@@ -113,9 +113,7 @@ static npyx_status fail_replacing(const uint8_t *head, size_t nbytes, npyx_error
 
 /* A tar without members is all zeros. */
 static bool is_tar_file(const uint8_t *head, size_t nbytes) {
-    bool is_zeros =
-        nbytes == NPYX_TAR_BLOCK_NBYTES && head[0] == 0 && memcmp(head, head + 1, nbytes - 1) == 0;
-    return is_zeros || npyx_begins_tar(head, nbytes);
+    return npyx_begins_tar(head, nbytes) || (nbytes == NPYX_TAR_BLOCK_NBYTES && npyx_is_zeros(head, nbytes));
 }
 
 npyx_status npyx_target_check_replaceable(const npyx_target *target, int descriptor, npyx_error *error) {

@@ -53,10 +53,6 @@ static void crew_wake(npyx_crew *crew, pthread_cond_t *cond, int64_t nwaiting) {
     pthread_mutex_unlock(&crew->mutex);
 }
 
-static bool crew_has_work(npyx_crew *crew) {
-    return atomic_load(&crew->nclaimed) < atomic_load(&crew->end);
-}
-
 /* Claims and makes the next job that is allowed, if there is one. */
 static bool crew_make_next(npyx_crew *crew) {
     int64_t index = atomic_load(&crew->nclaimed);
@@ -79,7 +75,7 @@ static bool crew_make_next(npyx_crew *crew) {
 static void crew_idle(npyx_crew *crew) {
     pthread_mutex_lock(&crew->mutex);
     atomic_fetch_add(&crew->nidle, 1);
-    while (!crew_has_work(crew) && !atomic_load(&crew->is_stopping))
+    while (atomic_load(&crew->nclaimed) >= atomic_load(&crew->end) && !atomic_load(&crew->is_stopping))
         pthread_cond_wait(&crew->allowed, &crew->mutex);
     atomic_fetch_sub(&crew->nidle, 1);
     pthread_mutex_unlock(&crew->mutex);

@@ -5,7 +5,7 @@
 #ifndef NPYX_CORRELATION_H
 #define NPYX_CORRELATION_H
 
-#include "walk/reals.h"
+#include "walk/reader.h"
 
 /* The matrix and what it is computed from are kept in memory: 400 MB for this many. */
 enum { NPYX_MAX_NVARIABLES = 4096 };

@@ -62,7 +62,7 @@ def test_steps_back_in_a_compressed_tar(db, folder):
     array = rng.integers(0, 1000, 3000)
     (folder / "a").write_bytes(gzipped(tar_of([("a.npy", npy_bytes(array))])))
     rows = []
-    for first in range(0, 2900, 29):
+    for first in range(10, 2900, 29):
         last = first + int(rng.integers(5, 40))
         rows += [*range(first, last), last - 1 - int(rng.integers(5, 10))]
     got = db.execute("SELECT r.value FROM json_each(?) w CROSS JOIN npy_rows('a') r WHERE r.row = w.value", [json.dumps(rows)]).fetchall()
