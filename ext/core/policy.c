@@ -42,7 +42,7 @@ static npyx_status read_nthreads(npyx_host *host, npyx_error *error) {
                                                 : nthreads * 10 + (*digit - '0');
     if (nthreads < 0)
         return npyx_fail(error, NPYX_INVALID, -1,
-                         "NPYEXT_THREADS=%.*s is no number of threads; give 1 to %d, or unset it",
+                         "NPYEXT_THREADS=%.*s is not a number of threads; give 1 to %d, or unset it",
                          SHOWN_NBYTES, text, (int)NPYX_MAX_NTHREADS);
     host->nthreads = nthreads < NPYX_MAX_NTHREADS ? (int)nthreads : NPYX_MAX_NTHREADS;
     return NPYX_OK;

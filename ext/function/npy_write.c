@@ -89,9 +89,9 @@ static npyx_status check_arguments(const npyext_argument *target, const npyext_a
     if (!npyext_argument_is_given(target) || array->type == 0)
         return npyx_fail(error, NPYX_INVALID, -1, "%s", usage);
     if (target->type != SQLITE_TEXT)
-        return npyx_fail(error, NPYX_INVALID, -1, "npy_write: the path is no TEXT: %s", usage);
+        return npyx_fail(error, NPYX_INVALID, -1, "npy_write: the path must be a TEXT: %s", usage);
     if (strlen(target->bytes) != target->nbytes)
-        return npyx_fail(error, NPYX_INVALID, -1, "npy_write: the path holds a NUL character");
+        return npyx_fail(error, NPYX_INVALID, -1, "npy_write: the path contains a NUL character");
     if (array->type != SQLITE_BLOB)
         return npyx_fail(
             error, NPYX_INVALID, -1,

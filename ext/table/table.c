@@ -254,7 +254,7 @@ static npyx_status fail_readonly(const npyext_table *table, table_change change,
         return error->status;
     }
     if (kind->writing_example == NULL)
-        return npyx_refuse(error, "table %.60s reads these files, and no table of this kind writes any",
+        return npyx_refuse(error, "table %.60s reads these files, and tables of this kind never write",
                            table->name);
     if (change == TABLE_UPDATE && kind->editing_example != NULL)
         return npyx_refuse(error,

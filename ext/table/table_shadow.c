@@ -130,12 +130,12 @@ static npyx_status shadow_read_text(shadow_reader *r, int column, const char **t
     if (sqlite3_column_type(r->statement, column) == SQLITE_NULL)
         return NPYX_OK;
     if (sqlite3_column_type(r->statement, column) != SQLITE_TEXT)
-        return fail_damaged(r, "holds what is no text");
+        return fail_damaged(r, "contains a value that is not a text");
     const char *bytes = (const char *)sqlite3_column_text(r->statement, column);
     size_t nbytes = (size_t)sqlite3_column_bytes(r->statement, column);
     NPYX_TRY(npyx_check_memory(bytes, r->error));
     if (strlen(bytes) != nbytes)
-        return fail_damaged(r, "holds a text that has a NUL in it");
+        return fail_damaged(r, "contains a text with a NUL in it");
     r->nbytes += nbytes;
     if (r->nbytes > MAX_NBYTES)
         return fail_damaged(r, "makes it longer than any that is written");
@@ -159,7 +159,7 @@ static npyx_status read_column(const shadow_reader *r, const char *name, const c
     if (declaration->ncolumns == r->max_nitems)
         return fail_damaged(r, "is one column more than SQLite allows here");
     if (*name == '\0' || !npyx_utf8_is_valid(name, strlen(name)))
-        return fail_damaged(r, "names a column by what is no UTF-8 text");
+        return fail_damaged(r, "names a column by something that is not UTF-8 text");
     declaration->columns[declaration->ncolumns++] =
         (npyext_declared_column){.name = name, .type = (npyext_table_type)type};
     return NPYX_OK;
@@ -176,7 +176,7 @@ static npyx_status read_row(shadow_reader *r) {
     if (name == NULL)
         return strcmp(item, "format") == 0 && strcmp(value, format_version) == 0
                    ? NPYX_OK
-                   : fail_damaged(r, "is of a format that this build does not know");
+                   : fail_damaged(r, "has a format that this build does not know");
     if (strcmp(item, "column") == 0)
         return read_column(r, name, value);
     int argument = find_text(npyext_table_argument_names, NPYEXT_TABLE_NARGUMENTS, name);

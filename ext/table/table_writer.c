@@ -152,11 +152,11 @@ static npyx_status writer_check_format(const npyext_table_writer *writer, npyx_e
     for (size_t i = 0; i < sizeof of_npy / sizeof of_npy[0]; i++) {
         if (writer->format != NPYX_FORMAT_NPY && writer->arguments[of_npy[i]] != NULL)
             return npyx_refuse(
-                error, "%s is of a .npy; an .npz or a .ten is made of whole arrays: INSERT name and array",
+                error, "%s is for a .npy; an .npz or a .ten is made of whole arrays: INSERT name and array",
                 npyext_table_argument_names[of_npy[i]]);
     }
     if (writer->format != NPYX_FORMAT_NPZ && writer->arguments[NPYEXT_TABLE_METHOD] != NULL)
-        return npyx_refuse(error, "method is of an .npz; a .%s is never compressed",
+        return npyx_refuse(error, "method is for an .npz; a .%s is never compressed",
                            npyx_format_name(writer->format));
     return NPYX_OK;
 }

@@ -57,11 +57,11 @@ npyx_status npyext_wds_decode(npyext_table_type type, const uint8_t *bytes, size
     } else if (type == NPYEXT_TABLE_TEXT) {
         value->kind = NPYX_VALUE_TEXT;
         if (!npyx_utf8_is_valid(text, nbytes))
-            return npyx_fail(error, NPYX_CORRUPT, -1, "is not UTF-8, and no text for that");
+            return npyx_fail(error, NPYX_CORRUPT, -1, "is not UTF-8, so it is not a text");
     } else {
         value->kind = NPYX_VALUE_INTEGER;
         if (!wds_decode_integer((npyx_span){text, nbytes}, &value->integer, &fits))
-            return npyx_fail(error, NPYX_CORRUPT, -1, "is no integer but '%.*s'",
+            return npyx_fail(error, NPYX_CORRUPT, -1, "is not an integer but '%.*s'",
                              NPYX_SHOWN(text, nbytes, 40));
         if (!fits)
             return npyx_fail(error, NPYX_UNSUPPORTED, -1, "is an integer beyond 64 bits: %.*s",

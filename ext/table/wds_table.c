@@ -94,7 +94,7 @@ static npyx_status wds_add_named(npyext_declaration *declaration, char *ext, npy
     if (*ext == '\0' || wds_is_first_column(ext))
         return npyx_refuse(error, "columns names extensions, as in columns='jpg, cls'; '%s' is none", ext);
     if (!npyx_utf8_is_valid(ext, strlen(ext)))
-        return npyx_refuse(error, "columns has a name that is no UTF-8");
+        return npyx_refuse(error, "columns has a name that is not UTF-8");
     for (int i = NPYEXT_WDS_FIRST_EXT; i < declaration->ncolumns; i++) {
         if (strcmp(declaration->columns[i].name, ext) == 0)
             return npyx_refuse(error, "columns names '%.*s' twice", NPYX_SHOWN(ext, strlen(ext), 80));
@@ -122,9 +122,8 @@ static npyx_status wds_make_found(npyext_declaration *declaration, const npyx_sa
                                   int max_ncolumns, npyx_error *error) {
     const npyx_name_set *exts = &samples->exts;
     if (samples->nsamples == 0)
-        return npyx_refuse(error,
-                           "holds no samples, so what columns there are is not known; name them, as in "
-                           "columns='jpg, cls'");
+        return npyx_refuse(error, "contains no samples, so its columns are not known; name them, as in "
+                                  "columns='jpg, cls'");
     if (exts->count > NPYEXT_WDS_MAX_NFOUND)
         return npyx_refuse(error,
                            "has %" PRId64 " different extensions, more than the %d that become columns "

@@ -120,5 +120,5 @@ npyx_status npyext_written_check(const npyext_written *written, const npyx_file_
                                  npyx_error *error) {
     if (written->has_info && npyx_file_info_is_same(info, &written->info))
         return NPYX_OK;
-    return npyx_refuse(error, "is no longer as this table has written it; drop the table and create it anew");
+    return npyx_refuse(error, "is no longer as this table wrote it; drop the table and create it again");
 }

@@ -510,8 +510,8 @@ static npyx_status plot_check(plot *p) {
     p->nlines = view->ndim == 2 ? view->shape[0] : 1;
     if (p->nlines > PLOT_MOST_NLINES && p->nelem > 0)
         return npyx_refuse(&c->error,
-                           "a plot has a line for each row, and %d at most; this array has %" PRId64
-                           " rows, of which npy_slice takes some, as every 100th with '::100'",
+                           "a plot has a line for each row, and at most %d; this array has %" PRId64
+                           " rows; npy_slice takes some of them, such as every 100th with '::100'",
                            PLOT_MOST_NLINES, p->nlines);
     return NPYX_OK;
 }

@@ -29,7 +29,7 @@ static npyx_status vector_check(npyext_call *c, const npyx_view *view) {
     NPYX_TRY(npyx_distance_check(view->dtype, &c->error));
     if (view->ndim == 1)
         return NPYX_OK;
-    return npyx_refuse(&c->error, "%s is of two vectors; this array has %d dimensions", c->caller->name,
+    return npyx_refuse(&c->error, "%s takes two vectors; this array has %d dimensions", c->caller->name,
                        view->ndim);
 }
 
@@ -288,10 +288,11 @@ static npyx_status corrcoef_find_axes(npyext_call *c, bool rowvar) {
         npyx_view_permute(view, NULL);
     if (view->shape[1] <= NPYX_MAX_NVARIABLES)
         return NPYX_OK;
-    return npyx_refuse(
-        &c->error,
-        "there are %" PRId64 " variables, of which %d at most are correlated; npy_slice takes some%s",
-        view->shape[1], NPYX_MAX_NVARIABLES, rowvar ? ", and rowvar = 0 takes columns as variables" : "");
+    return npyx_refuse(&c->error,
+                       "there are %" PRId64
+                       " variables, of which %d can be correlated at most; npy_slice takes some of them%s",
+                       view->shape[1], NPYX_MAX_NVARIABLES,
+                       rowvar ? ", and rowvar = 0 takes columns as variables" : "");
 }
 
 static npyx_status corrcoef_run(npyext_call *c) {

@@ -48,7 +48,7 @@ npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error) 
     if (!array->dtype->has_objects)
         return NPYX_OK;
     return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, array->data_off,
-                        "holds Python objects, whose values can be read and nothing else (dtype %.*s)",
+                        "holds Python objects, whose values can only be read (dtype %.*s)",
                         NPYX_SHOWN(array->descr, array->descr_nbytes, 80));
 }
 

@@ -77,10 +77,10 @@ static npyx_status dtype_from_code(const context *c, const npyx_literal *code, n
     int64_t size = 0;
     bool is_sized = nbytes > 1 && npyx_is_digit(text[1]);
     if (has_nul)
-        why = "it holds a NUL byte";
+        why = "it contains a NUL byte";
     else if (unit != NULL && (unit_nbytes < 2 || unit[unit_nbytes - 1] != ']' ||
                               !npyx_unit_parse(unit + 1, unit_nbytes - 2, &dtype->unit, &dtype->multiple)))
-        why = "what stands in brackets is no unit of time";
+        why = "the text in brackets is not a unit of time";
     else if (nbytes == 0)
         why = "it names no type";
     else if (is_sized && !parse_size(text + 1, nbytes - 1, &size))
@@ -147,7 +147,7 @@ static npyx_status add_shape(const context *c, const npyx_literal *shape, npyx_f
     for (const npyx_literal *dim = is_int ? shape : shape->first; dim != NULL;
          dim = is_int ? NULL : dim->next) {
         if (dim->kind != NPYX_LITERAL_INT || dim->integer < 0 || dim->integer > NPYX_MAX_ITEMSIZE)
-            return fail_literal(c, dim, "a dimension of a field is no int from 0 to 2147483647");
+            return fail_literal(c, dim, "a dimension of a field is not an int from 0 to 2147483647");
         dims[at++] = dim->integer;
         shaped->nelem *= dim->integer;
         if (dim->integer > 0)
@@ -197,7 +197,7 @@ static npyx_status parse_field_name(const context *c, const npyx_literal *name, 
 
 static npyx_status parse_field(const context *c, const npyx_literal *literal, npyx_field *field) {
     if (!is_sequence(literal) || literal->nitems < 2 || literal->nitems > 3)
-        return fail_literal(c, literal, "a field is no tuple of name, format and perhaps shape");
+        return fail_literal(c, literal, "a field is not a tuple of name, format and an optional shape");
     NPYX_TRY(parse_field_name(c, literal->first, field));
     const npyx_literal *format = literal->first->next;
     NPYX_TRY(parse_format(c, format, field));

@@ -84,7 +84,7 @@ static npyx_status parse_range(const slicer *p, subscript *made) {
         npyx_span bound = npyx_span_cut(&rest, ':');
         made->given[part] = bound.nbytes > 0 && !npyx_span_is(bound, "None");
         if (made->given[part] && !parse_integer(bound, &made->parts[part]))
-            return slice_fail_at(p, bound, "", " is no integer, as the parts of a slice are");
+            return slice_fail_at(p, bound, "", " is not an integer, as the parts of a slice must be");
     }
     if (made->parts[2] == 0)
         return slice_fail_at(p, made->span, "slice ", " has a step of 0");
@@ -101,10 +101,10 @@ static npyx_status fail_subscript(const slicer *p, npyx_span s) {
     if (is_number || is_list || npyx_span_is_among(s, "True False"))
         return slice_fail_at(
             p, s, "",
-            is_list ? " is no index: a list of places is a condition, as in "
+            is_list ? " is not an index: to choose places by a list, write a condition, as in "
                       "npy_rows('X.npy') WHERE row IN (0, 2)"
-                    : " is no index: only basic indexing is read (integers, ranges, ... and None)");
-    return slice_fail_at(p, s, "", " is no index (integers, ranges, ... and None are)");
+                    : " is not an index: only basic indexing is supported (integers, ranges, ... and None)");
+    return slice_fail_at(p, s, "", " is not an index (integers, ranges, ... and None are)");
 }
 
 static npyx_status parse_subscript(const slicer *p, npyx_span s, subscript *made) {

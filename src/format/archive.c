@@ -61,7 +61,7 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
     if (archive->format == NPYX_FORMAT_NPY)
         return npyx_fail(error, NPYX_NOT_FOUND, -1,
                          "there is no array '%.*s': those of a .npy have no names; give '' here, and other "
-                         "arguments behind it",
+                         "arguments after it",
                          NPYX_SHOWN(name, name_nbytes, 100));
     npyx_name_list list = {0};
     npyx_entry entry;

@@ -157,7 +157,7 @@ static npyx_status safetensors_integers(safetensors_parser *p, const char *what,
 
 static npyx_status safetensors_shape(safetensors_parser *p, safetensor *tensor) {
     int64_t shape[NPYX_MAX_NDIM];
-    NPYX_TRY(safetensors_integers(p, "a shape is no list of up to 64 lengths", NPYX_MAX_NDIM, shape,
+    NPYX_TRY(safetensors_integers(p, "a shape is not a list of up to 64 lengths", NPYX_MAX_NDIM, shape,
                                   &tensor->ndim));
     tensor->shape = npyx_arena_array(&p->archive->arena, tensor->ndim + 1, sizeof shape[0]);
     NPYX_TRY(npyx_check_memory(tensor->shape, p->error));
@@ -166,7 +166,7 @@ static npyx_status safetensors_shape(safetensors_parser *p, safetensor *tensor) 
 }
 
 static npyx_status safetensors_offsets(safetensors_parser *p, safetensor *tensor) {
-    static const char what[] = "data_offsets is no list of two offsets";
+    static const char what[] = "data_offsets is not a list of two offsets";
     int64_t offsets[2];
     int n;
     NPYX_TRY(safetensors_integers(p, what, 2, offsets, &n));
@@ -189,7 +189,7 @@ static npyx_status safetensors_member(safetensors_parser *p, safetensor *tensor,
         has[key] = true;
     switch (key) {
     case 0:
-        NPYX_TRY(safetensors_expect(p, NPYX_JSON_STRING, "a dtype is no text"));
+        NPYX_TRY(safetensors_expect(p, NPYX_JSON_STRING, "a dtype is not a text"));
         tensor->dtype = safetensors_find_dtype(p->reader.string, p->reader.string_nbytes);
         return safetensors_copy(p, &tensor->descr, &tensor->descr_nbytes);
     case 1: return safetensors_shape(p, tensor);
@@ -216,7 +216,7 @@ static npyx_status safetensors_tensor(safetensors_parser *p) {
                                 NPYX_SHOWN(p->reader.string, p->reader.string_nbytes, 100));
     NPYX_TRY(npyx_name_set_add(&p->names, p->reader.string, p->reader.string_nbytes, p->error));
     NPYX_TRY(safetensors_copy(p, &tensor->name, &tensor->name_nbytes));
-    NPYX_TRY(safetensors_expect(p, NPYX_JSON_OBJECT, "a tensor is no object"));
+    NPYX_TRY(safetensors_expect(p, NPYX_JSON_OBJECT, "a tensor is not an object"));
     for (;;) {
         NPYX_TRY(safetensors_next(p));
         if (p->reader.token == NPYX_JSON_OBJECT_END)
@@ -230,7 +230,7 @@ static npyx_status safetensors_tensor(safetensors_parser *p) {
 
 /* Texts by name, kept as JSON. */
 static npyx_status safetensors_metadata(safetensors_parser *p) {
-    static const char what[] = "__metadata__ is no object of texts";
+    static const char what[] = "__metadata__ is not an object of texts";
     if (p->has_metadata)
         return safetensors_fail(p, "'__metadata__' is there twice");
     p->has_metadata = true;
@@ -254,7 +254,7 @@ static npyx_status safetensors_metadata(safetensors_parser *p) {
 
 static npyx_status safetensors_parse(safetensors_parser *p) {
     static const char metadata[] = "__metadata__";
-    NPYX_TRY(safetensors_expect(p, NPYX_JSON_OBJECT, "it is no object"));
+    NPYX_TRY(safetensors_expect(p, NPYX_JSON_OBJECT, "it is not an object"));
     for (;;) {
         NPYX_TRY(safetensors_next(p));
         if (p->reader.token == NPYX_JSON_OBJECT_END)
@@ -292,7 +292,7 @@ static npyx_status safetensors_check_nbytes(const safetensor *tensor, npyx_error
     if (!fits)
         return safetensors_fail_tensor(tensor, error, "has more than 2^63 - 1 bits%s", "");
     if (is_known && nbits % 8 != 0)
-        return safetensors_fail_tensor(tensor, error, "has %" PRId64 " bits, which are no whole bytes",
+        return safetensors_fail_tensor(tensor, error, "has %" PRId64 " bits, which are not whole bytes",
                                        nbits);
     if (is_known && nbits / 8 != tensor->end - tensor->begin)
         return safetensors_fail_tensor(tensor, error,
@@ -323,7 +323,7 @@ static npyx_status safetensors_check(safetensors_archive *archive, npyx_error *e
                                at, present_nbytes, archive->data_off);
     if (at < present_nbytes)
         return npyx_fail_as(error, NPYX_KIND_FORMAT, NPYX_CORRUPT, archive->data_off + at,
-                            "%" PRId64 " bytes behind the last tensor belong to none", present_nbytes - at);
+                            "%" PRId64 " bytes after the last tensor belong to none", present_nbytes - at);
     return NPYX_OK;
 }
 

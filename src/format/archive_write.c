@@ -21,7 +21,7 @@ npyx_status npyx_archive_writer_open(npyx_sink *sink, npyx_format format, npyx_a
     npyx_host *host = sink->host;
     *writer = NULL;
     if (format == NPYX_FORMAT_NPY)
-        return npyx_fail(error, NPYX_INVALID, -1, "a .npy holds one array: it is no archive");
+        return npyx_fail(error, NPYX_INVALID, -1, "a .npy holds one array: it is not an archive");
     npyx_archive_writer *made = npyx_alloc(host, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
     *made =

@@ -140,9 +140,8 @@ static npyx_status check_magic(npyx_source *source, npyx_error *error) {
     size_t nbytes = 0;
     NPYX_TRY(npyx_source_read(source, 0, head, sizeof head, &nbytes, error));
     if (nbytes < sizeof head || memcmp(head, "PK", sizeof head) != 0)
-        return npyx_fail(
-            error, NPYX_UNSUPPORTED, 0,
-            "does not begin as a zip; nothing is added to a zip that stands behind something else");
+        return npyx_fail(error, NPYX_UNSUPPORTED, 0,
+                         "does not begin as a zip; nothing is added to a zip that follows something else");
     return NPYX_OK;
 }
 
@@ -153,12 +152,12 @@ static npyx_status take_directory(npyx_archive_writer *writer, npyx_source *sour
     NPYX_TRY(npyx_zip_directory_read(source, false, directory, error));
     if (directory->tail_nbytes > 0)
         return npyx_fail(error, NPYX_UNSUPPORTED, source->nbytes - directory->tail_nbytes,
-                         "%" PRId64
-                         " bytes stand behind the zip, which would be lost; nothing is added to it",
+                         "%" PRId64 " bytes after the zip would be lost; nothing is added to it",
                          directory->tail_nbytes);
     if (directory->nrecords == 0 && source->nbytes > NPYX_ZIP_END_NBYTES)
         return npyx_fail(error, NPYX_UNSUPPORTED, 0,
-                         "holds no array, but %" PRId64 " bytes which would be lost; nothing is added to it",
+                         "contains no array, but %" PRId64
+                         " bytes which would be lost; nothing is added to it",
                          source->nbytes - NPYX_ZIP_END_NBYTES);
     return take_names(writer, directory, error);
 }

@@ -146,7 +146,7 @@ npyx_status npyx_header_ten_read(npyx_source *source, int64_t off, bool is_big_e
     if (data_chunk_off >= source->nbytes)
         return npyx_fail_short(source, error, off,
                                "the header at byte %" PRId64
-                               " has no data behind it (file ends at byte %" PRId64 ")",
+                               " has no data after it (file ends at byte %" PRId64 ")",
                                off, source->nbytes);
     const uint8_t *data_chunk = bytes;
     size_t data_chunk_nbytes = CHUNK_NBYTES;

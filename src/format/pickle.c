@@ -180,7 +180,7 @@ static npyx_status op_float(npyx_pickle *p) {
             return pickle_push_real(p, specials[i].real);
     }
     if (nbytes == 0 || npyx_number_read(line, nbytes, &number) != nbytes)
-        return npyx_pickle_fail(p, "'%.*s' is no float", NPYX_SHOWN(line, nbytes, 40));
+        return npyx_pickle_fail(p, "'%.*s' is not a float", NPYX_SHOWN(line, nbytes, 40));
     return pickle_push_real(p, npyx_number_to_f64(&number));
 }
 

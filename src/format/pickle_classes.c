@@ -419,7 +419,7 @@ npyx_status npyx_pickle_call(npyx_pickle *p, npyx_object *callable, npyx_object 
 
 npyx_status npyx_pickle_build(npyx_pickle *p, npyx_object *object, npyx_object *state) {
     if (object->kind != NPYX_OBJECT_INSTANCE)
-        return npyx_pickle_fail(p, "what it gives a state to has none");
+        return npyx_pickle_fail(p, "the object that it gives a state to takes none");
     npyx_object_instance *instance = object->instance;
     npyx_status status = NPYX_DONE;
     for (size_t i = 0; i < sizeof class_builds / sizeof class_builds[0] && status == NPYX_DONE; i++) {

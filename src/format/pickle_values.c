@@ -25,7 +25,7 @@ void npyx_pickle_set_error(const npyx_pickle *p, npyx_status status, const char 
 npyx_status npyx_pickle_overspent(npyx_pickle *p, npyx_status status) {
     if (status != NPYX_TOOBIG)
         return status;
-    npyx_pickle_set_error(p, NPYX_UNSUPPORTED, "it comes to more than %" PRIu64 " bytes of items in so few",
+    npyx_pickle_set_error(p, NPYX_UNSUPPORTED, "it grows to more than %" PRIu64 " bytes of items in so few",
                           p->budget->allowed_nbytes);
     npyx_error_set_kind(p->error, NPYX_KIND_LIMIT); /* like other limits of files */
     return NPYX_UNSUPPORTED;

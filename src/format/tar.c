@@ -50,7 +50,7 @@ static npyx_status tar_check_end(npyx_tar_walk *walk, npyx_error *error) {
             i++;
         if (i < nbytes)
             return npyx_fail(error, NPYX_CORRUPT, off + (int64_t)i,
-                             "other bytes than zeros lie behind the end of the tar, from byte %" PRId64,
+                             "there are bytes other than zeros after the end of the tar, from byte %" PRId64,
                              off + (int64_t)i);
     }
     walk->is_at_end = true;
@@ -218,10 +218,10 @@ static npyx_status tar_step(npyx_tar_walk *walk, npyx_tar_sayings *said, npyx_er
             status = tar_check_end(walk, error);
         if (status == NPYX_DONE && has_header && off < source_of(walk)->nbytes)
             return npyx_fail(error, NPYX_CORRUPT, off,
-                             "the tar ends behind a header that is about a member, at byte %" PRId64, off);
+                             "the tar ends after a header that describes a member, at byte %" PRId64, off);
         if (status == NPYX_DONE && has_header)
             return npyx_fail_short(source_of(walk), error, off,
-                                   "the tar ends behind a header that is about a member, at byte %" PRId64,
+                                   "the tar ends after a header that describes a member, at byte %" PRId64,
                                    off);
         NPYX_TRY(status);
         if (!npyx_is_tar_header(block))

@@ -136,7 +136,7 @@ npyx_status npyx_tar_check_key(const char *key, size_t nbytes, npyx_error *error
         return npyx_refuse(error, "__key__ has %zu bytes; at most %zu make the name of a file", nbytes,
                            sizeof short_name - 3);
     if (!npyx_utf8_is_valid(key, nbytes) || memchr(key, '\0', nbytes) != NULL)
-        return npyx_refuse(error, "__key__ is no UTF-8 text, or has a NUL in it");
+        return npyx_refuse(error, "__key__ is not UTF-8 text, or has a NUL in it");
     if (key[0] == '/' || tar_write_has_parent(key, nbytes))
         return npyx_refuse(error, "__key__ '%.*s' leads out of the folder in which a shard is unpacked",
                            NPYX_SHOWN(key, nbytes, 100));
@@ -147,7 +147,7 @@ npyx_status npyx_tar_check_key(const char *key, size_t nbytes, npyx_error *error
                            NPYX_SHOWN(key, nbytes, 100), npyx_begins_zip(key, nbytes) ? "zip" : ".ten");
     if (!npyx_sample_key_of(short_name, nbytes + 2, &found) || found.key_nbytes != nbytes)
         return npyx_refuse(error,
-                           "__key__ '%.*s' would be read otherwise: a key has no dot behind its last slash",
+                           "__key__ '%.*s' would be read differently: a key has no dot after its last slash",
                            NPYX_SHOWN(key, nbytes, 100));
     if (found.is_skipped)
         return npyx_refuse(error, "__key__ '%.*s' would be passed over: names between two underscores are",

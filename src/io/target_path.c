@@ -108,7 +108,7 @@ static npyx_status fail_replacing(const uint8_t *head, size_t nbytes, npyx_error
         return npyx_refuse(error, "is an array file, which is not replaced by a tar; remove it first");
     npyx_first_bytes_text(head, nbytes, shown);
     return npyx_fail(error, NPYX_INVALID, -1,
-                     "is no array file (begins with %s), and is not replaced; remove it first", shown);
+                     "is not an array file (it begins with %s), and is not replaced; remove it first", shown);
 }
 
 /* A tar without members is all zeros. */

@@ -61,7 +61,7 @@ static npyx_status element_append_text(const npyx_dtype *dtype, const uint8_t *i
         size_t nbytes = npyx_utf8_encode(code_point, out->bytes + out->nbytes);
         if (nbytes == 0)
             return npyx_fail_as(error, NPYX_KIND_VALUE, NPYX_CORRUPT, -1,
-                                "a text holds the number 0x%" PRIX32 ", which is no Unicode character",
+                                "a text holds the number 0x%" PRIX32 ", which is not a Unicode character",
                                 code_point);
         out->nbytes += nbytes;
     }
@@ -100,7 +100,7 @@ npyx_status npyx_element_plain(const npyx_dtype *dtype, const uint8_t *item, npy
     case 'm': return datetime_value(dtype, item, scratch, value, error);
     case 'O':
         return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
-                            "a Python object, which stands in a pickle");
+                            "a Python object, which is in a pickle");
     case 'U':
         NPYX_TRY(element_append_text(dtype, item, scratch, error));
         set_bytes(value, NPYX_VALUE_TEXT, scratch->bytes, scratch->nbytes);

@@ -182,7 +182,7 @@ static npyx_status encode_axis(encode_axes *axes, int ndim, const int64_t *shape
         return encode_item(axes->r, axes->dtype, items, axes->error);
     if (axes->r->token != NPYX_JSON_LIST)
         return npyx_fail(axes->error, NPYX_INVALID, -1,
-                         "%s stands where a list of %" PRId64 " item%s is expected",
+                         "%s is found where a list of %" PRId64 " item%s is expected",
                          token_names[axes->r->token], shape[0], shape[0] == 1 ? "" : "s");
     const int64_t nbytes = npyx_dtype_entry_nbytes(axes->dtype, ndim, shape);
     for (int64_t i = 0;; i++, items += nbytes) {

@@ -90,7 +90,7 @@ static npyx_status measure_item(measuring *m, bool has_list_items) {
     case NPYX_JSON_OBJECT: form->has_object = true; return npyx_json_skip(r, m->error);
     default: /* a list */
         if (!has_list_items)
-            return fail_ragged(m, form->ndim, "a list stands where others have an item");
+            return fail_ragged(m, form->ndim, "there is a list where others have an item");
         return npyx_json_skip(r, m->error);
     }
     return NPYX_OK;
@@ -103,7 +103,7 @@ static npyx_status measure_list(measuring *m, int depth, bool has_list_items) {
     if (depth == m->form->ndim)
         return measure_item(m, has_list_items);
     if (r->token != NPYX_JSON_LIST)
-        return fail_ragged(m, depth, "an item stands where others have a list");
+        return fail_ragged(m, depth, "there is an item where others have a list");
     int64_t n = 0;
     for (;; n++) {
         NPYX_TRY(npyx_json_next(r, m->error));
@@ -163,7 +163,7 @@ static const char *why_without_dtype(const npyx_json_form *form) {
         return form->has_bool ? "there is a null among true and false"
                               : "nulls alone have no dtype; give one";
     if (form->has_negative && form->has_u64 && !form->has_real)
-        return "integers above 2^63 - 1 stand among negative ones; give a dtype";
+        return "integers above 2^63 - 1 are among negative ones; give a dtype";
     return NULL;
 }
 

@@ -42,7 +42,7 @@ npyx_status npyx_metric_parse(const char *text, size_t nbytes, npyx_metric *metr
 npyx_status npyx_distance_check(const npyx_dtype *dtype, npyx_error *error) {
     if (npyx_dtype_is_real(dtype))
         return NPYX_OK;
-    return npyx_refuse(error, "distances and norms are of real numbers; these items are %s",
+    return npyx_refuse(error, "distances and norms need real numbers; these items are %s",
                        npyx_dtype_shown(dtype).name);
 }
 

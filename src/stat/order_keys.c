@@ -12,7 +12,7 @@ npyx_status npyx_order_keys_of(const npyx_dtype *dtype, const char *what, npyx_o
     if (npyx_type_is_date(dtype->type))
         return NPYX_OK;
     if (!npyx_dtype_is_real(dtype))
-        return npyx_refuse(error, "%s are of numbers and dates; these items are %s", what,
+        return npyx_refuse(error, "%s need numbers or dates; these items are %s", what,
                            npyx_dtype_shown(dtype).name);
     if (!is_float)
         keys->nbits = 8 * (int)dtype->itemsize;

@@ -45,8 +45,7 @@ static npyx_status sketch_reserve(npyx_sketch *sketch, npyx_sketch_level *level,
 npyx_status npyx_sketch_check(const npyx_dtype *dtype, npyx_error *error) {
     npyx_order_keys keys;
     if (npyx_type_is_date(dtype->type))
-        return npyx_refuse(error, "sketches are of numbers; these items are %s",
-                           npyx_dtype_shown(dtype).name);
+        return npyx_refuse(error, "sketches need numbers; these items are %s", npyx_dtype_shown(dtype).name);
     return npyx_order_keys_of(dtype, "sketches", &keys, error);
 }
 
@@ -147,7 +146,7 @@ static npyx_status sketch_parse_head(npyx_sketch *sketch, const uint8_t *bytes, 
     sketch->least = npyx_load_f64(bytes + 24, false);
     sketch->greatest = npyx_load_f64(bytes + 32, false);
     if (isnan(sketch->least) || isnan(sketch->greatest))
-        return sketch_fail(error, 24, "its ends are no numbers");
+        return sketch_fail(error, 24, "its ends are not numbers");
     return NPYX_OK;
 }
 

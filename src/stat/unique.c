@@ -310,7 +310,7 @@ npyx_status npyx_unique_make(npyx_unique *unique, npyx_source *source, const npy
         .host = host, .dtype = dtype, .wants_first = wants_first, .first_null = -1, .arena.host = host};
     npyx_key_counts_init(&unique->counts, host, wants_first);
     if (!npyx_numbering_takes(dtype))
-        return npyx_refuse(error, "npy_unique is of numbers, dates, texts and bytes; these items are %s",
+        return npyx_refuse(error, "npy_unique needs numbers, dates, texts or bytes; these items are %s",
                            npyx_dtype_shown(dtype).name);
     if (!wants_first && labels == NULL && npyx_view_nelem(view) > 0)
         npyx_view_sort_axes(&sorted);

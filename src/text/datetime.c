@@ -390,7 +390,7 @@ npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit,
     }
     if (!take_all(&p))
         return npyx_fail(error, NPYX_INVALID, p.rest.text - text,
-                         "'%.*s' is no date (YYYY-MM-DD or YYYY-MM-DD HH:MM:SS.fff is one)",
+                         "'%.*s' is not a date (YYYY-MM-DD or YYYY-MM-DD HH:MM:SS.fff is one)",
                          NPYX_SHOWN(text, nbytes, 60));
     if (!instant_exists(&p.instant))
         return npyx_fail(error, NPYX_INVALID, -1, "'%.*s' is a date or time that does not exist",

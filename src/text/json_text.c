@@ -60,14 +60,14 @@ static npyx_status read_code_point(npyx_json_reader *r, npyx_error *error) {
     char character[4];
     int64_t unit = npyx_span_hex(json_rest(r), 2, 4);
     if (unit < 0)
-        return json_fail(r, r->off, "\\u has no four hexadecimal digits behind it", error);
+        return json_fail(r, r->off, "\\u is not followed by four hexadecimal digits", error);
     uint32_t code_point = (uint32_t)unit;
     size_t nbytes = 6;
     if (unit >= 0xd800 && unit < 0xe000) {
         bool has_pair = unit < 0xdc00 && npyx_span_begins(npyx_span_behind(json_rest(r), 6), "\\u");
         int64_t low = has_pair ? npyx_span_hex(json_rest(r), 8, 4) : -1;
         if (low < 0xdc00 || low >= 0xe000)
-            return json_fail(r, r->off, "a surrogate stands alone, which is no character", error);
+            return json_fail(r, r->off, "a surrogate stands alone, which is not a character", error);
         code_point = 0x10000 + ((uint32_t)(unit - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
         nbytes = 12;
     }
@@ -83,7 +83,7 @@ static npyx_status read_escape(npyx_json_reader *r, npyx_error *error) {
         return read_code_point(r, error);
     const char *letter = c <= 0 ? NULL : strchr(letters, c);
     if (letter == NULL)
-        return json_fail(r, r->off, "a backslash stands before no escape", error);
+        return json_fail(r, r->off, "a backslash does not begin an escape", error);
     npyx_buffer_append_char(&r->scratch, meanings[letter - letters]);
     r->off += 2;
     return NPYX_OK;

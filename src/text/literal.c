@@ -223,7 +223,7 @@ static npyx_status parse_string(literal_parser *p, npyx_literal **literal) {
     for (int prefix_nbytes;
          (prefix_nbytes = string_prefix(p, &is_raw, &is_bytes)) >= 0;) { /* adjacent strings are one */
         if (is_bytes != first_is_bytes)
-            return literal_fail(p, "bytes and text stand side by side");
+            return literal_fail(p, "bytes and text are side by side");
         p->off += (size_t)prefix_nbytes;
         NPYX_TRY(parse_quoted(p, is_raw, is_bytes, &out));
         end_off = p->off;
@@ -331,7 +331,7 @@ npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbyte
         return npyx_fail(error, NPYX_CORRUPT, -1, "the text has %zu bytes, and at most %d are read", nbytes,
                          NPYX_LITERAL_NBYTES);
     if (nul != NULL)
-        return npyx_fail(error, NPYX_CORRUPT, nul - text, "the text holds a NUL byte");
+        return npyx_fail(error, NPYX_CORRUPT, nul - text, "the text contains a NUL byte");
     if (!npyx_utf8_is_valid(text, nbytes))
         return npyx_fail(error, NPYX_CORRUPT, 0, "the text is not valid UTF-8");
     NPYX_TRY(skip_blank_lines(&p));

@@ -77,7 +77,7 @@ STATEMENTS = {
     "is empty (0 bytes)": "SELECT * FROM npy_meta('survey/empty.npy')",
     "data is truncated (...)": "SELECT * FROM npy_rows('survey/truncated.npy')",
     "the zip is truncated (no end record; ...)": "SELECT * FROM npy_meta('survey/truncated.npz')",
-    "holds Python objects, whose values can be read and nothing else (dtype |O)": "SELECT * FROM npy_histogram('objects/mixed.npy')",
+    "holds Python objects, whose values can only be read (dtype |O)": "SELECT * FROM npy_histogram('objects/mixed.npy')",
     "bad header: ...": "SELECT * FROM npy_meta('survey/corrupt.npy')",
     "is encrypted, which is not read": "SELECT * FROM npy_rows('encrypted.npz')",
     "is compressed by ... (zip method ...)": "SELECT * FROM npy_rows('bzip2.npz')",
@@ -124,7 +124,7 @@ STATEMENTS = {
     "rows are compared with the query: the array must have two dimensions, and has 1; a slice or npy_reshape makes another shape": (
         "SELECT * FROM npy_nearest('y.npy', '', '', npy_from_json('[1, 2]'))"
     ),
-    "distances and norms are of real numbers; these items are complex128": (
+    "distances and norms need real numbers; these items are complex128": (
         "SELECT * FROM npy_nearest(npy_from_json('[[[1, 2], [3, 4]]]', 'complex128'), '', '', npy_from_json('[1, 2]'))"
     ),
     "interrupted": "SELECT count(*) FROM npy_rows('X.npy')",

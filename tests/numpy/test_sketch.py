@@ -125,7 +125,7 @@ def test_what_is_no_sketch_is_an_error(db):
         (good[:12] + struct.pack("<I", 63) + good[16:], "its number of levels is out of bounds"),
         (good[:12] + struct.pack("<I", 0) + good[16:], "its number of levels is out of bounds"),
         (good[:16] + struct.pack("<q", -1) + good[24:], "its items stand for more or less than it says"),
-        (good[:24] + struct.pack("<d", np.nan) + good[32:], "its ends are no numbers"),
+        (good[:24] + struct.pack("<d", np.nan) + good[32:], "its ends are not numbers"),
         (good[:32] + struct.pack("<d", 0.0) + good[40:], "its items are not in order"),
         (good[:-1], "it ends before its items do"),
         (good + b"\0", "bytes follow it"),

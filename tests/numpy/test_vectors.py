@@ -225,8 +225,8 @@ def test_a_query_of_each_row_of_a_table(connect, folder):
     [
         (np.zeros((3, 2)), np.zeros(3), 1, "euclidean", "rows have 2 items, and the query has 3"),
         (np.zeros(3), np.zeros(3), 1, "euclidean", "the array must have two dimensions, and has 1"),
-        (np.zeros((3, 2), "c8"), np.zeros(2), 1, "euclidean", "distances and norms are of real numbers; these items are complex64"),
-        (np.zeros((3, 2)), np.zeros(2, "U3"), 1, "euclidean", "query: distances and norms are of real numbers; these items are str96"),
+        (np.zeros((3, 2), "c8"), np.zeros(2), 1, "euclidean", "distances and norms need real numbers; these items are complex64"),
+        (np.zeros((3, 2)), np.zeros(2, "U3"), 1, "euclidean", "query: distances and norms need real numbers; these items are str96"),
         (np.zeros((3, 2)), np.zeros((1, 1, 2)), 1, "euclidean", "query: must be a vector, or vectors as rows; it has 3 dimensions"),
         (np.zeros((3, 0)), np.zeros(0), 1, "euclidean", "query: must be a vector, or vectors as rows; these have no items"),
         (np.zeros((3, 2)), np.zeros(2), 0, "euclidean", "k is how many rows to find, an INTEGER from 1 on"),
@@ -301,7 +301,7 @@ def test_vectors_without_a_distance(connect):
     assert value(db, "npy_distance(?, ?)", a, None) is None and value(db, "npy_dot(?, ?)", None, a) is None
     assert value(db, "npy_dot(?, ?)", npy_bytes(np.zeros(0)), npy_bytes(np.zeros(0))) == 0
     assert error_of(db, "SELECT npy_dot(?, ?)", a, npy_bytes(np.zeros(3))).endswith("npy_dot: the vectors have 2 and 3 items")
-    assert error_of(db, "SELECT npy_dot(?, ?)", npy_bytes(np.zeros((2, 2))), a).endswith("npy_dot is of two vectors; this array has 2 dimensions")
+    assert error_of(db, "SELECT npy_dot(?, ?)", npy_bytes(np.zeros((2, 2))), a).endswith("npy_dot takes two vectors; this array has 2 dimensions")
     assert error_of(db, "SELECT npy_distance(?, ?, 'l2')", a, a).endswith("hamming and dot")
     assert "distances and norms are of real numbers" in error_of(db, "SELECT npy_distance(?, ?)", a, npy_bytes(np.array(["a", "b"])))
     assert "Python objects" in error_of(db, "SELECT npy_dot(?, ?)", a, object_npy_bytes((2,)))
@@ -378,6 +378,6 @@ def test_correlations_of_nothing_and_of_nan(db):
 def test_what_is_not_correlated(db):
     assert "takes a matrix; this array has 1 dimensions" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros(3)))
     assert "takes numbers; these items are complex64" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros((2, 2), "c8")))
-    assert "there are 4097 variables, of which 4096 at most are correlated; npy_slice takes some, and rowvar = 0" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros((4097, 2), "u1")))
+    assert "there are 4097 variables, of which 4096 can be correlated at most; npy_slice takes some of them, and rowvar = 0" in error_of(db, "SELECT npy_corrcoef(?)", npy_bytes(np.zeros((4097, 2), "u1")))
     assert "rowvar must be 1 (rows are variables) or 0 (columns are)" in error_of(db, "SELECT npy_corrcoef(?, 'x')", npy_bytes(np.zeros((2, 2))))
     assert db.execute("SELECT npy_corrcoef(NULL), npy_corrcoef(NULL, 0)").fetchone() == (None, None)

@@ -254,7 +254,7 @@ def test_random_shards(connect, folder):
         ("'nothing-*.tar'", "nothing-*.tar: "),
         ("'a.npy'", "a.npy: is a .npy file, not a .tar"),
         ("'text.tar'", "text.tar: "),
-        ("'zeros.tar'", "zeros.tar: holds no samples, so what columns there are is not known; name them"),
+        ("'zeros.tar'", "zeros.tar: contains no samples, so its columns are not known; name them"),
         ("'many.tar'", "many.tar: has 201 different extensions, more than the 200 that become columns by themselves; name some"),
         ("'second.tar'", "second.tar: the sample 'a' has two members with the extension 'txt'"),
         ("'s.tar', columns='cls, txt, CLS'", "s.tar: columns names 'cls' twice"),

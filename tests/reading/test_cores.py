@@ -260,7 +260,7 @@ def test_none_is_as_many_as_there_are_processors(monkeypatch, text):
 
 @pytest.mark.parametrize("text", ["two", "-1", "1.5", " 1"])
 def test_what_is_no_number_of_threads_is_refused(monkeypatch, text):
-    with pytest.raises(Exception, match="NPYEXT_THREADS=.* is no number of threads; give 1 to 16, or unset it"):
+    with pytest.raises(Exception, match="NPYEXT_THREADS=.* is not a number of threads; give 1 to 16, or unset it"):
         connect_with(text, monkeypatch)
 
 

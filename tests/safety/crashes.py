@@ -369,7 +369,7 @@ def go_on_anew(form, db):
     try:
         form.write(db, 2)
     except sqlite3.Error as error:
-        assert "is no longer as this table has written it; drop the table and create it anew" in str(error), error
+        assert "is no longer as this table wrote it; drop the table and create it again" in str(error), error
     else:
         raise AssertionError("goes on with a file that is another one's")
     db.execute("ROLLBACK")

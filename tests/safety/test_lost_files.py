@@ -56,9 +56,9 @@ NO_ARRAYS = {
     "shard": (lambda: tar_bytes([("a.npy", ARRAY)]), "is a tar archive, which is not replaced; remove it first"),
     "blob": (
         lambda: b"\x01\xfe\x02\xfd\x03" * 9,
-        "is no array file (begins with the bytes 01 FE 02 FD), and is not replaced; remove it first",
+        "is not an array file (it begins with the bytes 01 FE 02 FD), and is not replaced; remove it first",
     ),
-    "short": (lambda: b"\x93", "is no array file (begins with the byte 93), and is not replaced; remove it first"),
+    "short": (lambda: b"\x93", "is not an array file (it begins with the byte 93), and is not replaced; remove it first"),
 }
 
 

@@ -324,11 +324,11 @@ static void ragged(void **state) {
     } cases[] = {
         {"[[1], [1, 2]]", "[1]: the lists are ragged: the list has 2 items, others have 1"},
         {"[[[1], [2]], [[3], []]]", "[1, 1]: the lists are ragged: the list has 0 items, others have 1"},
-        {"[1, [1]]", "[1]: the lists are ragged: a list stands where others have an item"},
-        {"[[1], 1]", "[1]: the lists are ragged: an item stands where others have a list"},
-        {"[[], 1]", "[1]: the lists are ragged: an item stands where others have a list"},
+        {"[1, [1]]", "[1]: the lists are ragged: there is a list where others have an item"},
+        {"[[1], 1]", "[1]: the lists are ragged: there is an item where others have a list"},
+        {"[[], 1]", "[1]: the lists are ragged: there is an item where others have a list"},
         {"[[], [1]]", "[1]: the lists are ragged: the list has 1 item, others have 0"},
-        {"[{}, [1]]", "[1]: the lists are ragged: a list stands where others have an item"},
+        {"[{}, [1]]", "[1]: the lists are ragged: there is a list where others have an item"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         npyx_json_form form;
@@ -359,7 +359,7 @@ static void lists(void **state) {
         {"[[1, 2, 3], [4, 5]]", "[1]: the list has fewer than 3 items"},
         {"[[1, 2, 3, 4], [4, 5]]", "[0]: the list has more than 3 items"},
         {"[[1, 2, 3], [4, 5, 6], []]", "the list has more than 2 items"},
-        {"[1, 2]", "[0]: a number stands where a list of 3 items is expected"},
+        {"[1, 2]", "[0]: a number is found where a list of 3 items is expected"},
         {"[[1, 2, [3]]]", "[0, 2]: a list does not fit uint8"},
         {"[[1, 2, 3], [4, 5, 6]] 7", "is not JSON: at byte 23 something follows the value"},
     };

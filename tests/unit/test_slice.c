@@ -201,31 +201,33 @@ static void test_what_is_no_index(void **state) {
     (void)state;
     memset(&view, 0, sizeof view);
     make_cube();
-    assert_refused("a", 0, "`a` is no index (integers, ranges, ... and None are)");
-    assert_refused("[1, none]", 4, "`none` is no index (integers, ranges, ... and None are)");
-    assert_refused("1 2", 0,
-                   "`1 2` is no index: only basic indexing is read (integers, ranges, ... and None)");
-    assert_refused("True", 0,
-                   "`True` is no index: only basic indexing is read (integers, ranges, ... and None)");
-    assert_refused("1.5", 0,
-                   "`1.5` is no index: only basic indexing is read (integers, ranges, ... and None)");
+    assert_refused("a", 0, "`a` is not an index (integers, ranges, ... and None are)");
+    assert_refused("[1, none]", 4, "`none` is not an index (integers, ranges, ... and None are)");
+    assert_refused(
+        "1 2", 0, "`1 2` is not an index: only basic indexing is supported (integers, ranges, ... and None)");
+    assert_refused(
+        "True", 0,
+        "`True` is not an index: only basic indexing is supported (integers, ranges, ... and None)");
+    assert_refused(
+        "1.5", 0, "`1.5` is not an index: only basic indexing is supported (integers, ranges, ... and None)");
     assert_refused("0, [1, 2]", 3,
-                   "`[1, 2]` is no index: a list of places is a condition, as in "
+                   "`[1, 2]` is not an index: to choose places by a list, write a condition, as in "
                    "npy_rows('X.npy') WHERE row IN (0, 2)");
     assert_refused("[[1, 2]]", 0,
-                   "`[[1, 2]]` is no index: a list of places is a condition, as in "
+                   "`[[1, 2]]` is not an index: to choose places by a list, write a condition, as in "
                    "npy_rows('X.npy') WHERE row IN (0, 2)");
     assert_refused("[0], [1]", 0,
-                   "`[0]` is no index: a list of places is a condition, as in "
+                   "`[0]` is not an index: to choose places by a list, write a condition, as in "
                    "npy_rows('X.npy') WHERE row IN (0, 2)");
     assert_refused("[1", 0, "a bracket is not closed in `[1`");
-    assert_refused("1]", 0, "`1]` is no index: only basic indexing is read (integers, ranges, ... and None)");
+    assert_refused("1]", 0,
+                   "`1]` is not an index: only basic indexing is supported (integers, ranges, ... and None)");
     assert_refused("1,,2", 2, "an index is missing before a comma");
     assert_refused(",", 0, "an index is missing before a comma");
-    assert_refused("0, x:2", 3, "`x` is no integer, as the parts of a slice are");
-    assert_refused("...:2", 0, "`...` is no integer, as the parts of a slice are");
+    assert_refused("0, x:2", 3, "`x` is not an integer, as the parts of a slice must be");
+    assert_refused("...:2", 0, "`...` is not an integer, as the parts of a slice must be");
     assert_refused("1:2:3:4", 0, "slice `1:2:3:4` has more than two colons");
-    assert_refused("--1", 0, "`--1` is no index (integers, ranges, ... and None are)");
+    assert_refused("--1", 0, "`--1` is not an index (integers, ranges, ... and None are)");
     const char *const wrong[] = {"1_",   "_1",  "1__0",  "-",   "+",   "1-1",  "0x1", "1e3",      "1j",
                                  "....", "'a'", "(1):2", "1;2", "1:a", ":1.5", "{1}", "\xff\xfe", "slice(1)"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
