@@ -3,20 +3,20 @@
 #include "format/header_npy.h"
 #include "format/tar.h"
 
-static void memo_forget(npyext_connection *connection, npyext_known_array *known) {
+static void memo_forget(npyext_connection *connection, npyext_memo_array *known) {
     npyx_source_close(known->payload); /* before the archive that it reads from */
     npyext_cache_release(connection, known->file);
     npyx_array_clear(&known->array);
     npyx_arena_clear(&known->arena);
     npyx_free(&connection->host, known->window);
     /* its key stays, for messages: the path is in it */
-    *known = (npyext_known_array){.key = known->key, .path = known->path};
+    *known = (npyext_memo_array){.key = known->key, .path = known->path};
 }
 
-static npyext_known_array *memo_find(npyext_connection *connection, const void *key, size_t key_nbytes) {
+static npyext_memo_array *memo_find(npyext_connection *connection, const void *key, size_t key_nbytes) {
     connection->clock++;
     for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++) {
-        npyext_known_array *known = &connection->known[i];
+        npyext_memo_array *known = &connection->known[i];
         if (known->is_sound && known->key.nbytes == key_nbytes &&
             memcmp(known->key.bytes, key, key_nbytes) == 0) {
             known->used_at = connection->clock;
@@ -27,8 +27,8 @@ static npyext_known_array *memo_find(npyext_connection *connection, const void *
 }
 
 /* Frees the place of the one unused for longest, for a new one. */
-static npyext_known_array *memo_replace(npyext_connection *connection, const void *key, size_t key_nbytes) {
-    npyext_known_array *oldest = &connection->known[0];
+static npyext_memo_array *memo_replace(npyext_connection *connection, const void *key, size_t key_nbytes) {
+    npyext_memo_array *oldest = &connection->known[0];
     for (int i = 1; i < NPYEXT_MEMO_NARRAYS; i++) {
         if (connection->known[i].used_at < oldest->used_at)
             oldest = &connection->known[i];
@@ -43,11 +43,11 @@ static npyext_known_array *memo_replace(npyext_connection *connection, const voi
 }
 
 npyx_status npyext_memo_of_header(npyext_connection *connection, const void *header, size_t header_nbytes,
-                                  npyext_known_array **known, npyx_error *error) {
+                                  npyext_memo_array **known, npyx_error *error) {
     *known = memo_find(connection, header, header_nbytes);
     if (*known != NULL)
         return NPYX_OK;
-    npyext_known_array *made = memo_replace(connection, header, header_nbytes);
+    npyext_memo_array *made = memo_replace(connection, header, header_nbytes);
     npyx_status status = npyx_buffer_check(&made->key, error);
     if (status == NPYX_OK)
         status = npyx_header_npy_parse((const uint8_t *)made->key.bytes, header_nbytes, &made->array, error);
@@ -57,7 +57,7 @@ npyx_status npyext_memo_of_header(npyext_connection *connection, const void *hea
 }
 
 /* Finds the entry and keeps its name, which a .ten's archive would overwrite. */
-static npyx_status find_entry(npyext_known_array *known, int64_t index, npyx_error *error) {
+static npyx_status find_entry(npyext_memo_array *known, int64_t index, npyx_error *error) {
     npyx_status status = npyx_archive_entry(known->file->archive, index, &known->entry, error);
     if (status == NPYX_DONE)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "the array that the handle stands for is gone");
@@ -68,7 +68,7 @@ static npyx_status find_entry(npyext_known_array *known, int64_t index, npyx_err
 }
 
 /* Opens what a handle describes; the path is in known already. */
-static npyx_status open_array(npyext_connection *connection, npyext_known_array *known,
+static npyx_status open_array(npyext_connection *connection, npyext_memo_array *known,
                               const npyext_handle *handle, npyx_error *error) {
     NPYX_TRY(
         npyext_cache_acquire(connection, known->path, &known->part, known->tick, NULL, &known->file, error));
@@ -84,7 +84,7 @@ static npyx_status open_array(npyext_connection *connection, npyext_known_array 
 
 /* Whether the file that a handle's array was opened from is still at its path; if not, forgets the array
  * (NPYX_DONE). */
-static npyx_status validate(npyext_connection *connection, npyext_known_array *known, int64_t tick,
+static npyx_status validate(npyext_connection *connection, npyext_memo_array *known, int64_t tick,
                             npyx_error *error) {
     npyext_cached_file *file = NULL;
     npyx_status status =
@@ -101,9 +101,9 @@ static npyx_status validate(npyext_connection *connection, npyext_known_array *k
 }
 
 npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *bytes, size_t nbytes,
-                                  int64_t tick, npyext_known_array **known, npyx_error *error) {
+                                  int64_t tick, npyext_memo_array **known, npyx_error *error) {
     npyext_handle handle;
-    npyext_known_array *found = *known = memo_find(connection, bytes, nbytes);
+    npyext_memo_array *found = *known = memo_find(connection, bytes, nbytes);
     if (found != NULL) {
         npyx_status status = found->tick == tick ? NPYX_OK : validate(connection, found, tick, error);
         if (status != NPYX_DONE)
@@ -125,7 +125,7 @@ npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *byt
     return status;
 }
 
-npyx_status npyext_known_hold(npyext_known_array *known, npyx_error *error) {
+npyx_status npyext_memo_hold(npyext_memo_array *known, npyx_error *error) {
     npyx_source_close(known->payload);
     known->payload = NULL;
     known->window_nbytes = 0;
@@ -136,8 +136,8 @@ npyx_status npyext_known_hold(npyext_known_array *known, npyx_error *error) {
 }
 
 /* Reads ahead if an array is read item by item, but not if reads jump about. */
-npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nbytes, const uint8_t **bytes,
-                              npyx_error *error) {
+npyx_status npyext_memo_read(npyext_memo_array *known, int64_t off, size_t nbytes, const uint8_t **bytes,
+                             npyx_error *error) {
     int64_t end = known->window_off + (int64_t)known->window_nbytes;
     if (off >= known->window_off && off <= end && (int64_t)nbytes <= end - off) {
         *bytes = nbytes == 0 ? (const uint8_t *)"" : known->window + (off - known->window_off);
@@ -168,7 +168,7 @@ npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nby
 
 void npyext_memo_clear(npyext_connection *connection, bool only_large) {
     for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++) {
-        npyext_known_array *known = &connection->known[i];
+        npyext_memo_array *known = &connection->known[i];
         bool is_large = known->path == NULL && known->key.nbytes > NPYX_KEPT_HEADER_NBYTES;
         if (known->key.host == NULL || (only_large && !is_large))
             continue;

@@ -168,7 +168,7 @@ void npyext_cache_release(npyext_connection *connection, npyext_cached_file *fil
     if (file == NULL)
         return;
     if (--file->nusers == 0)
-        npyx_archive_rest(file->archive);
+        npyx_archive_quiesce(file->archive);
     cache_trim(connection);
 }
 

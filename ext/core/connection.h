@@ -117,7 +117,7 @@ npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, 
 /* A statement seldom alternates between more arrays. */
 enum { NPYEXT_MEMO_NARRAYS = 8 };
 
-typedef struct npyext_known_array {
+typedef struct npyext_memo_array {
     npyx_buffer key; /* the header or the handle that describes it */
     bool is_sound;
     int64_t used_at;
@@ -136,25 +136,25 @@ typedef struct npyext_known_array {
     uint8_t *window;
     int64_t window_off;
     size_t window_nbytes;
-} npyext_known_array;
+} npyext_memo_array;
 
 /* The array that a .npy header of header_nbytes (as measured) describes. Valid until the next call for the
  * same connection, like those below. */
 npyx_status npyext_memo_of_header(npyext_connection *connection, const void *header, size_t header_nbytes,
-                                  npyext_known_array **known, npyx_error *error);
+                                  npyext_memo_array **known, npyx_error *error);
 
 /* The array that a handle stands for, open. A file validated at this tick (see npyext_cache_tick) is not
  * validated again. On failure *known says where the fault is (path, entry); it is NULL if the bytes are not a
  * handle of this key. */
 npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *bytes, size_t nbytes,
-                                  int64_t tick, npyext_known_array **known, npyx_error *error);
+                                  int64_t tick, npyext_memo_array **known, npyx_error *error);
 
 /* Gives a handle's array of objects values. After a failure it is opened anew next time. */
-npyx_status npyext_known_hold(npyext_known_array *known, npyx_error *error);
+npyx_status npyext_memo_hold(npyext_memo_array *known, npyx_error *error);
 
 /* nbytes at off of a handle's array, valid until the next call. */
-npyx_status npyext_known_read(npyext_known_array *known, int64_t off, size_t nbytes, const uint8_t **bytes,
-                              npyx_error *error);
+npyx_status npyext_memo_read(npyext_memo_array *known, int64_t off, size_t nbytes, const uint8_t **bytes,
+                             npyx_error *error);
 
 /* Forgets all, or only what takes much memory to remember. Call it before the cache is cleared. */
 void npyext_memo_clear(npyext_connection *connection, bool only_large);
@@ -167,7 +167,7 @@ struct npyext_connection {
     npyx_host host; /* its ctx is this struct */
     npyext_policy policy;
     npyext_cached_file *newest_file;
-    npyext_known_array known[NPYEXT_MEMO_NARRAYS];
+    npyext_memo_array known[NPYEXT_MEMO_NARRAYS];
     int64_t clock;                /* counts cursors opened, and look-ups of known arrays */
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */
     /* for its tables that write (table/transaction.h, table/written.h): */

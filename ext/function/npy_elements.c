@@ -13,14 +13,14 @@ enum {
     ELEMENTS_REAL = ELEMENTS_VALUE + 9, /* behind the arguments */
     ELEMENTS_IMAG,
     ELEMENTS_I4 = ELEMENTS_IMAG + 3, /* I4 + K - 4, for K from 4 to 63 */
-    ELEMENTS_BEHIND = ELEMENTS_I4 + NPYX_MAX_NDIM - 4
+    ELEMENTS_AFTER = ELEMENTS_I4 + NPYX_MAX_NDIM - 4
 };
 
 /* The axis whose coordinate a column is; -1 for other columns. */
 static int elements_axis(int column) {
     if (column >= ELEMENTS_I0 && column < ELEMENTS_I0 + 4)
         return column - ELEMENTS_I0;
-    return column >= ELEMENTS_I4 && column < ELEMENTS_BEHIND ? column - ELEMENTS_I4 + 4 : -1;
+    return column >= ELEMENTS_I4 && column < ELEMENTS_AFTER ? column - ELEMENTS_I4 + 4 : -1;
 }
 
 typedef struct elements_cursor {
@@ -300,7 +300,7 @@ static const npyext_column elements_columns[] = {
     TEN_COORDINATES(34, 35, 36, 37, 38, 39, 40, 41, 42, 43),
     TEN_COORDINATES(44, 45, 46, 47, 48, 49, 50, 51, 52, 53),
     TEN_COORDINATES(54, 55, 56, 57, 58, 59, 60, 61, 62, 63),
-    [ELEMENTS_BEHIND] = NPYEXT_PATH_COLUMNS,
+    [ELEMENTS_AFTER] = NPYEXT_PATH_COLUMNS,
     NPYEXT_SAMPLE_COLUMNS,
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };

@@ -80,7 +80,7 @@ static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
     }
     bool is_again = is_open && !items->is_begun;
     if (!is_again) {
-        npyx_reader_rest(items->reader);
+        npyx_reader_quiesce(items->reader);
         NPYX_TRY(npyext_cursor_next_array(&items->base, error));
     }
     items->is_begun = true;
@@ -111,7 +111,7 @@ npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error) {
     if (status == NPYX_OK || status == NPYX_DONE)
         return status;
     items->block_end = items->position;
-    npyx_reader_rest(items->reader);
+    npyx_reader_quiesce(items->reader);
     npyext_selection_close(&cursor->selection);
     return status;
 }
@@ -134,7 +134,7 @@ int npyext_items_next(sqlite3_vtab_cursor *cursor) {
  * call asks for it again (a look-up). */
 npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
-    npyx_reader_rest(items->reader);
+    npyx_reader_quiesce(items->reader);
     items->is_begun = items->is_checked = false;
     items->item = (const uint8_t *)""; /* without items it stays like this, and is never read */
     items->position = -1;              /* xNext follows */

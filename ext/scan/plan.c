@@ -51,7 +51,7 @@ typedef struct planning {
     sqlite3_index_info *info;
     npyext_plan plan;
     int constraint_of[NPYEXT_NROLES]; /* number of the constraint that gives an argument; -1: none does */
-    npyext_prospect prospect;
+    npyext_estimate estimate;
     double array_nrows; /* of one array */
     double nrows;       /* to be read */
     double nrows_out;
@@ -145,10 +145,10 @@ static void look_ahead(planning *p, npyext_connection *connection) {
     if (sqlite3_vtab_rhs_value(p->info, constraint_of[NPYEXT_SOURCE], &source) != SQLITE_OK ||
         (has_member && sqlite3_vtab_rhs_value(p->info, constraint_of[NPYEXT_MEMBER], &member) != SQLITE_OK))
         return;
-    p->prospect = npyext_prospect_of(connection, source, member);
-    if (p->prospect.is_one_array)
+    p->estimate = npyext_estimate_of(connection, source, member);
+    if (p->estimate.is_one_array)
         p->array_nrows =
-            (double)(p->function->row == NPYEXT_ROW_OF_ITEM ? p->prospect.nelem : p->prospect.nrows);
+            (double)(p->function->row == NPYEXT_ROW_OF_ITEM ? p->estimate.nelem : p->estimate.nrows);
 }
 
 /* Takes the constraints that give arguments. SQLITE_CONSTRAINT if there is one that this join order cannot
@@ -168,7 +168,7 @@ static int take_arguments(planning *p, npyext_connection *connection) {
     }
     look_ahead(p, connection);
     p->nrows = p->nrows_out = p->array_nrows;
-    if (p->function->takes_member && !is_given(p, NPYEXT_MEMBER) && !p->prospect.is_one_array)
+    if (p->function->takes_member && !is_given(p, NPYEXT_MEMBER) && !p->estimate.is_one_array)
         p->nrows = p->nrows_out = p->nrows * 10; /* all arrays of an archive */
     for (npyext_role role = 0; role < NPYEXT_NROLES; role++) {
         if (is_given(p, role))
@@ -271,7 +271,7 @@ static int axis_of(const npyext_function *function, int column) {
 static npyext_order find_order(const planning *p) {
     npyext_order order = NPYEXT_OWN_ORDER;
     int naxes = 0;
-    for (int i = 0; i < p->info->nOrderBy && p->prospect.is_one_array; i++) {
+    for (int i = 0; i < p->info->nOrderBy && p->estimate.is_one_array; i++) {
         int column = p->info->aOrderBy[i].iColumn;
         npyext_order asked = p->info->aOrderBy[i].desc ? NPYEXT_DESCENDING : NPYEXT_ASCENDING;
         if (column < 0)

@@ -155,7 +155,7 @@ static npyx_status hold_blob(npyext_array_value *value, npyx_error *error) {
 npyx_status npyext_array_value_hold(npyext_array_value *value, npyx_error *error) {
     if (!value->array->dtype->has_objects || value->array->is_held)
         return NPYX_OK;
-    return value->bytes == NULL ? npyext_known_hold(value->known, error) : hold_blob(value, error);
+    return value->bytes == NULL ? npyext_memo_hold(value->known, error) : hold_blob(value, error);
 }
 
 void npyext_array_value_close(npyext_array_value *value) {
@@ -172,7 +172,7 @@ void npyext_array_value_close(npyext_array_value *value) {
 npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *view, const uint8_t **item,
                                     npyx_error *error) {
     if (value->bytes == NULL)
-        return npyext_known_read(value->known, view->off, (size_t)view->dtype->itemsize, item, error);
+        return npyext_memo_read(value->known, view->off, (size_t)view->dtype->itemsize, item, error);
     *item = value->bytes + view->off;
     return NPYX_OK;
 }

@@ -18,7 +18,7 @@ typedef struct npyext_caller {
 
 typedef struct npyext_array_value {
     npyext_connection *connection;
-    npyext_known_array *known;
+    npyext_memo_array *known;
     const npyx_array *array; /* described; its data is as long as its header says */
     const uint8_t *bytes;    /* the BLOB's, or the items of its objects; NULL for a handle */
     size_t nbytes;
@@ -86,15 +86,15 @@ npyx_status npyext_member_append_npy(npyx_archive *archive, int64_t index, npyx_
 
 /* What the planner can know of a literal source: while the statement is prepared, the file is opened through
  * the cache and its header is read. When the statement runs, the file is open already. */
-typedef struct npyext_prospect {
+typedef struct npyext_estimate {
     bool is_one_array; /* then the shape is known */
     int64_t nrows;     /* along its first axis; 1 for a 0-d array */
     int64_t nelem;
-} npyext_prospect;
+} npyext_estimate;
 
 /* Looks at the array that a path and a member (NULL: left out) choose. For patterns, lists, BLOBs and on any
  * failure, everything stays unknown: the error is reported when the statement runs. */
-npyext_prospect npyext_prospect_of(npyext_connection *connection, sqlite3_value *source,
+npyext_estimate npyext_estimate_of(npyext_connection *connection, sqlite3_value *source,
                                    sqlite3_value *member);
 
 /* ---- into files and archives, in little memory however large the array is: array_stream.c ---- */

@@ -86,10 +86,10 @@ npyx_status npyext_member_append_npy(npyx_archive *archive, int64_t index, npyx_
     return status;
 }
 
-/* ---- prospects ---- */
+/* ---- estimates ---- */
 
 /* The index of the array that is meant; -1 if there may be several, or none. */
-static int64_t prospect_choose(npyx_archive *archive, sqlite3_value *member) {
+static int64_t estimate_choose(npyx_archive *archive, sqlite3_value *member) {
     npyx_error error;
     npyext_argument argument = {0};
     int64_t index = -1;
@@ -102,35 +102,35 @@ static int64_t prospect_choose(npyx_archive *archive, sqlite3_value *member) {
     return status == NPYX_OK ? index : -1;
 }
 
-static npyext_prospect describe(npyx_archive *archive, npyx_host *host, int64_t index) {
-    npyext_prospect prospect = {0};
+static npyext_estimate describe(npyx_archive *archive, npyx_host *host, int64_t index) {
+    npyext_estimate estimate = {0};
     npyx_error error;
     npyx_array array;
     npyx_array_init(&array, host);
     if (npyx_archive_describe(archive, index, &array, &error) == NPYX_OK && array.is_array)
-        prospect = (npyext_prospect){true, array.ndim == 0 ? 1 : array.shape[0], array.nelem};
+        estimate = (npyext_estimate){true, array.ndim == 0 ? 1 : array.shape[0], array.nelem};
     npyx_array_clear(&array);
-    return prospect;
+    return estimate;
 }
 
-npyext_prospect npyext_prospect_of(npyext_connection *connection, sqlite3_value *source,
+npyext_estimate npyext_estimate_of(npyext_connection *connection, sqlite3_value *source,
                                    sqlite3_value *member) {
-    npyext_prospect prospect = {0};
+    npyext_estimate estimate = {0};
     if (sqlite3_value_type(source) != SQLITE_TEXT || connection->policy.entry_point == NPYEXT_ENTRY_BLOB)
-        return prospect;
+        return estimate;
     const char *path = (const char *)sqlite3_value_text(source);
     /* what may be a pattern or a list is not looked up on disk */
     if (path == NULL || npyext_pattern_is_pattern(path) || path[strspn(path, " \t\r\n")] == '[')
-        return prospect;
+        return estimate;
     npyx_error error;
     npyext_cached_file *file = NULL;
     npyext_connection_begin(connection);
     if (npyext_cache_acquire(connection, path, NULL, npyext_cache_tick(connection), NULL, &file, &error) ==
         NPYX_OK) {
-        int64_t index = prospect_choose(file->archive, member);
+        int64_t index = estimate_choose(file->archive, member);
         if (index >= 0)
-            prospect = describe(file->archive, &connection->host, index);
+            estimate = describe(file->archive, &connection->host, index);
     }
     npyext_cache_release(connection, file);
-    return prospect;
+    return estimate;
 }

@@ -163,12 +163,12 @@ static npyx_status check_mode(const npyext_declaration *declaration, const npyex
 static npyx_status parse_argument(npyext_declaration *declaration, const npyext_table_kind *kind,
                                   const char *raw, npyx_error *error) {
     npyext_table_argument argument = NPYEXT_TABLE_PATH;
-    const char *text = raw + strspn(raw, blanks), *behind_key = NULL, *value = NULL;
+    const char *text = raw + strspn(raw, blanks), *after_key = NULL, *value = NULL;
     bool is_bare = false;
-    size_t key_nbytes = find_key(text, &behind_key);
+    size_t key_nbytes = find_key(text, &after_key);
     if (key_nbytes > 0) {
         NPYX_TRY(find_argument(kind, text, key_nbytes, &argument, error));
-        text = behind_key;
+        text = after_key;
     }
     NPYX_TRY(argument_read_value(&declaration->arena, text, &value, &is_bare, error));
     return set_argument(declaration, argument, value, is_bare, error);

@@ -235,10 +235,10 @@ static npyx_status editor_store(table_editor *editor, int number, int64_t index,
 /* The index in the view of a row as the file counts. */
 static npyx_status editor_find(const table_editor *editor, int64_t rowid, int64_t *index, npyx_error *error) {
     const npyx_view *view = &editor->layout.arrays[0].view;
-    int64_t behind_first = rowid - view->first[0];
-    *index = behind_first / view->step[0];
+    int64_t after_first = rowid - view->first[0];
+    *index = after_first / view->step[0];
     bool is_there =
-        rowid >= 0 && *index >= 0 && *index < npyx_view_nrows(view) && *index * view->step[0] == behind_first;
+        rowid >= 0 && *index >= 0 && *index < npyx_view_nrows(view) && *index * view->step[0] == after_first;
     return is_there ? NPYX_OK : npyx_refuse(error, "there is no row %" PRId64 " any more", rowid);
 }
 

@@ -92,7 +92,7 @@ static bool is_as_declared(const npyext_table_writer *writer, const npyx_array *
 }
 
 /* Of several arrays that were saved one after the other rows would take the place of the next one. */
-static npyx_status check_behind(npyx_sink *sink, int64_t end_off, npyx_error *error) {
+static npyx_status check_after(npyx_sink *sink, int64_t end_off, npyx_error *error) {
     char behind[16];
     size_t nbytes = (size_t)(sink->nbytes - end_off);
     nbytes = nbytes < sizeof behind ? nbytes : sizeof behind;
@@ -117,7 +117,7 @@ static npyx_status take_header(npyext_table_writer *writer, npyx_array *array, i
     writer->header_nbytes = (size_t)array->data_off;
     writer->version_major = array->version_major;
     *end_off = array->data_off + array->nbytes;
-    return check_behind(writer->target.sink, *end_off, error);
+    return check_after(writer->target.sink, *end_off, error);
 }
 
 static npyx_status find_end(npyext_table_writer *writer, int64_t *end_off, npyx_error *error) {

@@ -29,8 +29,8 @@ static bool wds_decode_integer(npyx_span text, int64_t *number, bool *fits) {
     uint64_t size = 0, limit = (uint64_t)INT64_MAX + is_negative;
     *fits = true;
     if (is_negative || npyx_span_begins(text, "+"))
-        text = npyx_span_behind(text, 1);
-    for (; text.nbytes > 0; text = npyx_span_behind(text, 1)) {
+        text = npyx_span_after(text, 1);
+    for (; text.nbytes > 0; text = npyx_span_after(text, 1)) {
         char c = text.text[0];
         if (c == '_' && was_digit) {
             was_digit = false;

@@ -47,7 +47,7 @@ static bool is_literal(npyx_span s) {
     int c = npyx_span_peek(s, 0);
     if (c != '[')
         return is_quote(c) || c == '(';
-    c = npyx_span_peek(npyx_span_trim(npyx_span_behind(s, 1)), 0);
+    c = npyx_span_peek(npyx_span_trim(npyx_span_after(s, 1)), 0);
     return is_quote(c) || c == '(' || c == '[';
 }
 
@@ -76,7 +76,7 @@ static size_t literal_nbytes(npyx_span s) {
 /* Whether a bare spelling, up to its bracket, is a date's, which can have a unit in that bracket. */
 static bool is_date(npyx_span name) {
     if (name.nbytes > 0 && strchr("<>=|", name.text[0]) != NULL)
-        name = npyx_span_behind(name, 1);
+        name = npyx_span_after(name, 1);
     return npyx_span_is_among(name, "M8 m8 M m datetime64 timedelta64");
 }
 
@@ -126,7 +126,7 @@ static npyx_status parse_dimension(expectation *e, npyx_span s) {
     while (!npyx_span_begins(s, signs[i].sign))
         i++; /* the last one is empty and always matches */
     uint64_t number;
-    npyx_span digits = npyx_span_trim(npyx_span_behind(s, strlen(signs[i].sign)));
+    npyx_span digits = npyx_span_trim(npyx_span_after(s, strlen(signs[i].sign)));
     size_t ndigits = npyx_span_digits(digits, &number);
     number = number > INT64_MAX ? (uint64_t)INT64_MAX + 1 : number; /* greater than any dimension */
     if (signs[i].has_low)
@@ -168,7 +168,7 @@ static npyx_status parse(expectation *e, npyx_span s) {
     if (status == NPYX_INVALID && e->error != NULL && e->error->off >= 0)
         e->error->off += dtype.text - e->text;
     NPYX_TRY(status);
-    npyx_span shape = npyx_span_trim(npyx_span_behind(s, nbytes));
+    npyx_span shape = npyx_span_trim(npyx_span_after(s, nbytes));
     return shape.nbytes > 0 ? expect_parse_shape(e, shape) : NPYX_OK;
 }
 

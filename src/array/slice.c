@@ -60,7 +60,7 @@ static npyx_span strip_brackets(npyx_span s, char opening, char closing) {
 static bool parse_integer(npyx_span s, int64_t *value) {
     bool is_negative = npyx_span_peek(s, 0) == '-';
     if (is_negative || npyx_span_peek(s, 0) == '+')
-        s = npyx_span_trim(npyx_span_behind(s, 1));
+        s = npyx_span_trim(npyx_span_after(s, 1));
     *value = 0;
     for (size_t i = 0; i < s.nbytes; i++) {
         if (s.text[i] == '_' && i > 0 && s.text[i - 1] != '_' && i + 1 < s.nbytes)
@@ -140,7 +140,7 @@ static npyx_status next_subscript(slicer *p, subscript *made) {
         return slice_fail_at(p, item, "a bracket is not closed in ", "");
     if (item.nbytes == 0)
         return npyx_fail(p->error, NPYX_INVALID, rest.text - p->text, "an index is missing before a comma");
-    p->rest = npyx_span_behind(rest, nbytes < rest.nbytes ? nbytes + 1 : nbytes);
+    p->rest = npyx_span_after(rest, nbytes < rest.nbytes ? nbytes + 1 : nbytes);
     return parse_subscript(p, item, made);
 }
 

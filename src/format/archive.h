@@ -40,7 +40,7 @@ typedef struct npyx_archive_ops {
     npyx_status (*describe)(npyx_archive *archive, int64_t index, npyx_array *array, npyx_error *error);
     npyx_status (*locate)(npyx_archive *archive, int64_t index, int64_t *payload_off, npyx_error *error);
     npyx_status (*open)(npyx_archive *archive, int64_t index, npyx_source **payload, npyx_error *error);
-    void (*rest)(npyx_archive *archive); /* NULL member: nothing to release */
+    void (*quiesce)(npyx_archive *archive); /* NULL member: nothing to release */
     void (*close)(npyx_archive *archive);
 } npyx_archive_ops;
 
@@ -65,9 +65,9 @@ typedef enum npyx_hint { NPYX_NO_HINT, NPYX_HINT_TEN, NPYX_HINT_TAR, NPYX_HINT_S
 npyx_status npyx_archive_open(npyx_source *source, npyx_hint hint, npyx_archive **archive, npyx_error *error);
 
 /* The next entry is not wanted for now: ends the archive's other threads, and frees what they made. */
-static inline void npyx_archive_rest(npyx_archive *archive) {
-    if (archive->ops->rest != NULL)
-        archive->ops->rest(archive);
+static inline void npyx_archive_quiesce(npyx_archive *archive) {
+    if (archive->ops->quiesce != NULL)
+        archive->ops->quiesce(archive);
 }
 
 /* Accepts NULL. Sources opened from the archive must be closed first. */

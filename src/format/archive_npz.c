@@ -213,7 +213,7 @@ typedef struct npz_slot {
 typedef struct npz_ahead {
     npz_archive *archive;
     int64_t first;
-    npyx_crew *crew;
+    npyx_pool *pool;
     int64_t nprepared, ntaken; /* entries from first on */
     int64_t nslots;
     npz_slot slots[MAX_NSLOTS_OF_NPZ]; /* entry first + i is in slot i % nslots */
@@ -245,7 +245,7 @@ static void npz_ahead_prepare(npz_ahead *ahead, int64_t number) {
     slot->piece = (npyx_deflated){.compressed = ahead->archive->base.source,
                                   .nbytes = record->compressed_nbytes,
                                   .is_last = true,
-                                  .crew = ahead->crew};
+                                  .pool = ahead->pool};
     bool is_small =
         record->method == NPYX_ZIP_DEFLATE && record->nbytes > 0 && record->nbytes <= NPYX_NPZ_AHEAD_NBYTES;
     if (is_small && locate_sound(ahead->archive, ahead->first + number, &slot->piece.off, &error) == NPYX_OK)
@@ -259,7 +259,7 @@ static void npz_ahead_allow(npz_ahead *ahead) {
     end = end < nentries ? end : nentries;
     while (ahead->nprepared < end)
         npz_ahead_prepare(ahead, ahead->nprepared++);
-    npyx_crew_allow(ahead->crew, end);
+    npyx_pool_allow(ahead->pool, end);
 }
 
 /* Accepts NULL. */
@@ -267,7 +267,7 @@ static void npz_ahead_stop(npz_ahead *ahead) {
     if (ahead == NULL)
         return;
     npyx_host *host = ahead->archive->base.source->host;
-    npyx_crew_stop(ahead->crew);
+    npyx_pool_stop(ahead->pool);
     for (int64_t i = 0; i < ahead->nslots; i++) {
         npyx_inflate_room_free(host, ahead->slots[i].room);
         npyx_free(host, ahead->slots[i].bytes);
@@ -289,8 +289,8 @@ static npz_ahead *npz_ahead_start(npz_archive *archive, int64_t first) {
     for (int i = 0; i < nslots && has_rooms; i++)
         has_rooms = (ahead->slots[i].room = npyx_inflate_room_make(host)) != NULL;
     if (has_rooms)
-        ahead->crew = npyx_crew_start(host, nslots, false, npz_ahead_make, ahead);
-    if (ahead->crew != NULL) {
+        ahead->pool = npyx_pool_start(host, nslots, false, npz_ahead_make, ahead);
+    if (ahead->pool != NULL) {
         npz_ahead_allow(ahead);
         return ahead;
     }
@@ -303,8 +303,8 @@ static npyx_status npz_ahead_next(npz_ahead *ahead, uint8_t **bytes, npyx_error 
     int64_t number = ahead->ntaken;
     npz_slot *slot = &ahead->slots[number % ahead->nslots];
     npz_ahead_allow(ahead);
-    while (!npyx_crew_has_made(ahead->crew, number))
-        NPYX_TRY(npyx_crew_help(ahead->crew, number, error));
+    while (!npyx_pool_has_made(ahead->pool, number))
+        NPYX_TRY(npyx_pool_help(ahead->pool, number, error));
     ahead->ntaken++;
     *bytes = slot->bytes;
     slot->bytes = NULL;
@@ -422,7 +422,7 @@ static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **pay
     return NPYX_OK;
 }
 
-static void npz_rest(npyx_archive *base) {
+static void npz_quiesce(npyx_archive *base) {
     npz_archive *archive = (npz_archive *)base;
     npz_ahead_stop(archive->ahead);
     archive->ahead = NULL;
@@ -480,7 +480,7 @@ static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *a
 static void npz_close(npyx_archive *base) {
     npyx_host *host = base->source->host;
     npz_archive *archive = (npz_archive *)base;
-    npz_rest(base);
+    npz_quiesce(base);
     for (int64_t i = archive->directory.nrecords;
          archive->checkpoints != NULL && i-- > 0;) /* the host's list has the newest first */
         npyx_checkpoints_free(archive->checkpoints[i]);
@@ -492,7 +492,8 @@ static void npz_close(npyx_archive *base) {
     npyx_free(host, base);
 }
 
-static const npyx_archive_ops npz_ops = {npz_entry, npz_describe, npz_locate, npz_open, npz_rest, npz_close};
+static const npyx_archive_ops npz_ops = {npz_entry, npz_describe, npz_locate,
+                                         npz_open,  npz_quiesce,  npz_close};
 
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error) {

@@ -3,10 +3,10 @@
  * inside such a member separately.
  *
  *     member        | a.emb.npy | b.txt | c.feats.npz        | d.x.ten |
- *     spot (array)  | 0         |       | 1 (w)  | 2 (bias)  | 3       |
+ *     place (array)  | 0         |       | 1 (w)  | 2 (bias)  | 3       |
  *
- * The walk passes the members once and leaves a spot for each array, so that later look-ups seek. Another
- * walk through the same tar, to list its members, leaves spots for the plain .npy files that it passes. A
+ * The walk passes the members once and leaves a place for each array, so that later look-ups seek. Another
+ * walk through the same tar, to list its members, leaves places for the plain .npy files that it passes. A
  * member is opened as an archive of its own when it is looked into; the one opened last is kept for its next
  * array, and each for as long as something reads from it.
  */
@@ -26,13 +26,13 @@ enum { NAMES_NBYTES = 1 << 24, NAME_NBYTES_ON_AVERAGE = 1 << 12 };
 /* A compressed tar of a few megabytes may have any number of them. */
 enum { MAX_NARRAYS = 5000000 };
 
-typedef struct tar_spot {
+typedef struct tar_place {
     int64_t header_off, data_off, nbytes; /* of the member */
     int64_t inner;    /* number of the array in the member, or a fault of the whole member */
     const char *name; /* in the arena */
     uint32_t name_nbytes, member_nbytes, sample_nbytes;
     int zip_method;
-} tar_spot;
+} tar_place;
 
 typedef struct tar_archive tar_archive;
 
@@ -58,14 +58,14 @@ struct tar_archive {
     npyx_tar_walk walk;
     npyx_tar_walk *at; /* the walk whose member is looked into: this or another */
     tar_like like;
-    tar_spot *spots;
-    int64_t nspots, capacity_nspots;
+    tar_place *places;
+    int64_t nplaces, capacity_nspots;
     npyx_arena names;
-    int64_t names_nbytes; /* of all spots, and of those that did not fit */
+    int64_t names_nbytes; /* of all places, and of those that did not fit */
     npyx_buffer name;     /* of the current member, in UTF-8 */
     bool is_walked;
     int64_t learnt_off;    /* of the header of the last member that another walk passed */
-    npyx_error walk_error; /* what ended the walk, after the last spot; NPYX_OK: the end */
+    npyx_error walk_error; /* what ended the walk, after the last place; NPYX_OK: the end */
     tar_nested *newest;    /* NULL: none is open */
 };
 
@@ -142,28 +142,29 @@ static npyx_status nested_open(tar_archive *tar, int64_t data_off, int64_t nbyte
     return status;
 }
 
-/* Opens the member of a spot. A small one is read at once, so that looking up an array takes one read. */
-static npyx_status nested_read(tar_archive *tar, const tar_spot *spot, npyx_error *error) {
+/* Opens the member of a place. A small one is read at once, so that looking up an array takes one read. */
+static npyx_status nested_read(tar_archive *tar, const tar_place *place, npyx_error *error) {
     npyx_source *shard = tar->base.source;
-    bool is_small = spot->nbytes <= NPYX_TAR_SMALL_NBYTES;
-    size_t wanted_nbytes = is_small ? (size_t)spot->nbytes : NPYX_LOOKALIKE_NBYTES, nbytes = 0;
+    bool is_small = place->nbytes <= NPYX_TAR_SMALL_NBYTES;
+    size_t wanted_nbytes = is_small ? (size_t)place->nbytes : NPYX_LOOKALIKE_NBYTES, nbytes = 0;
     uint8_t *head = npyx_alloc(shard->host, wanted_nbytes);
     NPYX_TRY(npyx_check_memory(head, error));
-    npyx_status status = npyx_source_read(shard, spot->data_off, head, wanted_nbytes, &nbytes, error);
+    npyx_status status = npyx_source_read(shard, place->data_off, head, wanted_nbytes, &nbytes, error);
     if (status == NPYX_OK && is_small) /* a copy is not checked against the file again */
         status = npyx_source_check(shard, error);
     if (status == NPYX_OK)
-        status = nested_open(tar, spot->data_off, spot->nbytes, head, nbytes, error);
+        status = nested_open(tar, place->data_off, place->nbytes, head, nbytes, error);
     npyx_free(shard->host, head);
     return status;
 }
 
-/* Finds the member of a spot, and opens it if necessary. */
-static npyx_status nested_of(tar_archive *tar, const tar_spot *spot, tar_nested **nested, npyx_error *error) {
-    if (tar->newest == NULL || tar->newest->data_off != spot->data_off) {
-        npyx_status status = nested_read(tar, spot, error);
+/* Finds the member of a place, and opens it if necessary. */
+static npyx_status nested_of(tar_archive *tar, const tar_place *place, tar_nested **nested,
+                             npyx_error *error) {
+    if (tar->newest == NULL || tar->newest->data_off != place->data_off) {
+        npyx_status status = nested_read(tar, place, error);
         if (status == NPYX_DONE)
-            return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, spot->data_off,
+            return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, place->data_off,
                                 "the file changed while it was read");
         NPYX_TRY(status);
     }
@@ -183,45 +184,45 @@ static npyx_status tar_note_name(tar_archive *tar, npyx_error *error) {
 
 /* Adds an array of the current member. tar->name is its own, which begins with the member's and is cut back
  * to that. */
-static npyx_status tar_add_spot(tar_archive *tar, int64_t inner, size_t sample_nbytes, int zip_method,
-                                npyx_error *error) {
+static npyx_status tar_add_place(tar_archive *tar, int64_t inner, size_t sample_nbytes, int zip_method,
+                                 npyx_error *error) {
     const npyx_tar_member *member = &tar->at->member;
     size_t nbytes = tar->name.nbytes;
     NPYX_TRY(npyx_buffer_check(&tar->name, error));
     tar->names_nbytes += (int64_t)nbytes;
-    if (tar->nspots == MAX_NARRAYS)
+    if (tar->nplaces == MAX_NARRAYS)
         return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, member->header_off,
                             "has more than %d arrays, which is as many as are kept of a .tar",
                             (int)MAX_NARRAYS);
-    if (tar->names_nbytes - NAMES_NBYTES > tar->nspots * NAME_NBYTES_ON_AVERAGE)
+    if (tar->names_nbytes - NAMES_NBYTES > tar->nplaces * NAME_NBYTES_ON_AVERAGE)
         return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, member->header_off,
                             "the names of the arrays up to byte %" PRId64
                             " are longer than what is kept (%d bytes, and %d for each array)",
                             member->header_off, (int)NAMES_NBYTES, (int)NAME_NBYTES_ON_AVERAGE);
-    tar_spot *spots =
-        npyx_grow(tar->base.source->host, tar->spots, tar->nspots, &tar->capacity_nspots, sizeof *spots);
+    tar_place *places =
+        npyx_grow(tar->base.source->host, tar->places, tar->nplaces, &tar->capacity_nspots, sizeof *places);
     const char *name = npyx_arena_copy(&tar->names, nbytes == 0 ? "" : tar->name.bytes, nbytes);
-    tar->spots = spots == NULL ? tar->spots : spots;
-    if (spots == NULL || name == NULL)
+    tar->places = places == NULL ? tar->places : places;
+    if (places == NULL || name == NULL)
         return npyx_fail_nomem(error);
     const npyx_span own = {name, nbytes};
     bool is_npy = nbytes == sample_nbytes && npyx_span_ends(own, ".npy");
-    spots[tar->nspots++] = (tar_spot){.header_off = member->header_off,
-                                      .data_off = member->data_off,
-                                      .nbytes = member->data_nbytes,
-                                      .inner = inner,
-                                      .name = name,
-                                      .name_nbytes = (uint32_t)(is_npy ? nbytes - 4 : nbytes),
-                                      .member_nbytes = (uint32_t)nbytes,
-                                      .sample_nbytes = (uint32_t)sample_nbytes,
-                                      .zip_method = zip_method};
+    places[tar->nplaces++] = (tar_place){.header_off = member->header_off,
+                                         .data_off = member->data_off,
+                                         .nbytes = member->data_nbytes,
+                                         .inner = inner,
+                                         .name = name,
+                                         .name_nbytes = (uint32_t)(is_npy ? nbytes - 4 : nbytes),
+                                         .member_nbytes = (uint32_t)nbytes,
+                                         .sample_nbytes = (uint32_t)sample_nbytes,
+                                         .zip_method = zip_method};
     tar->name.nbytes = sample_nbytes;
     return NPYX_OK;
 }
 
 /* Adds the member itself as an array. */
 static npyx_status tar_add_member(tar_archive *tar, int64_t inner, npyx_error *error) {
-    return tar_add_spot(tar, inner, tar->name.nbytes, -1, error);
+    return tar_add_place(tar, inner, tar->name.nbytes, -1, error);
 }
 
 /* A fault of the moment, not of a member. */
@@ -273,7 +274,7 @@ static npyx_status tar_add_inner(tar_archive *tar, int64_t inner, const npyx_ent
         tar->name.nbytes = sample_nbytes + 1;
         npyx_buffer_append(&tar->name, number, npyx_text_i64(inner, number));
     }
-    return tar_add_spot(tar, inner, sample_nbytes, zip_method, error);
+    return tar_add_place(tar, inner, sample_nbytes, zip_method, error);
 }
 
 /* Adds the arrays of the newest member. */
@@ -345,20 +346,20 @@ static npyx_status tar_look_into(tar_archive *tar, npyx_error *error) {
 /* Adds the arrays of the next member. A fault of the moment leaves the walk before it, so that asking again
  * misses none of them. */
 static npyx_status tar_take_member(tar_archive *tar, npyx_error *error) {
-    int64_t off = tar->walk.off, nspots = tar->nspots, names_nbytes = tar->names_nbytes;
+    int64_t off = tar->walk.off, nplaces = tar->nplaces, names_nbytes = tar->names_nbytes;
     NPYX_TRY(npyx_tar_next(&tar->walk, error));
     npyx_status status = tar_look_into(tar, error);
     if (is_of_moment(status)) {
-        tar->nspots = nspots;
+        tar->nplaces = nplaces;
         tar->names_nbytes = names_nbytes;
         npyx_tar_seek(&tar->walk, off);
     }
     return status;
 }
 
-/* Walks on until there is a spot with that number, or to the end. */
+/* Walks on until there is a place with that number, or to the end. */
 static npyx_status tar_walk_to(tar_archive *tar, int64_t index, npyx_error *error) {
-    while (tar->nspots <= index && !tar->is_walked) {
+    while (tar->nplaces <= index && !tar->is_walked) {
         npyx_status status = tar_take_member(tar, &tar->walk_error);
         if (status == NPYX_OK)
             continue;
@@ -371,7 +372,7 @@ static npyx_status tar_walk_to(tar_archive *tar, int64_t index, npyx_error *erro
         tar->walk_error.status = status;
         tar->is_walked = true;
     }
-    if (index < tar->nspots)
+    if (index < tar->nplaces)
         return NPYX_OK;
     return tar->walk_error.status == NPYX_OK ? NPYX_DONE : npyx_fail_again(error, &tar->walk_error);
 }
@@ -422,7 +423,7 @@ static npyx_status tar_look_at(tar_archive *tar, npyx_error *error) {
 void npyx_archive_tar_learn(npyx_archive *archive, npyx_tar_walk *walk) {
     tar_archive *tar = (tar_archive *)archive;
     npyx_error error; /* the tar's own walk will meet it again */
-    int64_t nspots = tar->nspots, names_nbytes = tar->names_nbytes;
+    int64_t nplaces = tar->nplaces, names_nbytes = tar->names_nbytes;
     if (walk->member.header_off != tar->walk.off || tar->is_walked)
         return;
     tar->at = walk;
@@ -432,7 +433,7 @@ void npyx_archive_tar_learn(npyx_archive *archive, npyx_tar_walk *walk) {
         tar->learnt_off = walk->member.header_off;
         npyx_tar_catch_up(&tar->walk, walk);
     } else {
-        tar->nspots = nspots;
+        tar->nplaces = nplaces;
         tar->names_nbytes = names_nbytes;
     }
 }
@@ -452,65 +453,65 @@ void npyx_archive_tar_learn_end(npyx_archive *archive, const npyx_tar_walk *walk
 static npyx_status tar_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
     tar_archive *tar = (tar_archive *)base;
     NPYX_TRY(tar_walk_to(tar, index, error));
-    const tar_spot *spot = &tar->spots[index];
-    *entry = (npyx_entry){.name = spot->name,
-                          .name_nbytes = spot->name_nbytes,
-                          .member_nbytes = spot->member_nbytes,
-                          .sample_nbytes = spot->sample_nbytes,
-                          .header_off = spot->header_off,
-                          .zip_method = spot->zip_method};
+    const tar_place *place = &tar->places[index];
+    *entry = (npyx_entry){.name = place->name,
+                          .name_nbytes = place->name_nbytes,
+                          .member_nbytes = place->member_nbytes,
+                          .sample_nbytes = place->sample_nbytes,
+                          .header_off = place->header_off,
+                          .zip_method = place->zip_method};
     return NPYX_OK;
 }
 
-/* The spot, and its member, opened. */
-static npyx_status tar_open_spot(tar_archive *tar, int64_t index, const tar_spot **spot, tar_nested **nested,
-                                 npyx_error *error) {
+/* The place, and its member, opened. */
+static npyx_status tar_open_place(tar_archive *tar, int64_t index, const tar_place **place,
+                                  tar_nested **nested, npyx_error *error) {
     npyx_entry entry;
     NPYX_TRY(tar_walk_to(tar, index, error));
-    *spot = &tar->spots[index];
-    if ((*spot)->inner == TAR_IS_SPARSE)
-        return npyx_tar_fail_sparse((*spot)->header_off, error);
-    NPYX_TRY(nested_of(tar, *spot, nested, error));
-    if ((*spot)->inner >= 0)
+    *place = &tar->places[index];
+    if ((*place)->inner == TAR_IS_SPARSE)
+        return npyx_tar_fail_sparse((*place)->header_off, error);
+    NPYX_TRY(nested_of(tar, *place, nested, error));
+    if ((*place)->inner >= 0)
         return NPYX_OK;
     for (int64_t inner = 0;; inner++) /* the member's fault is reported again */
         NPYX_TRY(npyx_archive_entry((*nested)->archive, inner, &entry, error));
 }
 
 static npyx_status tar_describe(npyx_archive *base, int64_t index, npyx_array *array, npyx_error *error) {
-    const tar_spot *spot = NULL;
+    const tar_place *place = NULL;
     tar_nested *nested = NULL;
     array->is_array = true;
-    NPYX_TRY(tar_open_spot((tar_archive *)base, index, &spot, &nested, error));
-    return npyx_archive_describe(nested->archive, spot->inner, array, error);
+    NPYX_TRY(tar_open_place((tar_archive *)base, index, &place, &nested, error));
+    return npyx_archive_describe(nested->archive, place->inner, array, error);
 }
 
 static npyx_status tar_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
-    const tar_spot *spot = NULL;
+    const tar_place *place = NULL;
     tar_nested *nested = NULL;
-    NPYX_TRY(tar_open_spot((tar_archive *)base, index, &spot, &nested, error));
+    NPYX_TRY(tar_open_place((tar_archive *)base, index, &place, &nested, error));
     *payload_off = 0;
     if (nested->archive->format != NPYX_FORMAT_TEN) /* its offsets count from the start of the member */
-        NPYX_TRY(npyx_archive_locate(nested->archive, spot->inner, payload_off, error));
-    *payload_off += spot->data_off;
+        NPYX_TRY(npyx_archive_locate(nested->archive, place->inner, payload_off, error));
+    *payload_off += place->data_off;
     return NPYX_OK;
 }
 
 static npyx_status tar_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
-    const tar_spot *spot = NULL;
+    const tar_place *place = NULL;
     tar_nested *nested = NULL;
-    NPYX_TRY(tar_open_spot((tar_archive *)base, index, &spot, &nested, error));
-    NPYX_TRY(npyx_archive_open_payload(nested->archive, spot->inner, payload, error));
+    NPYX_TRY(tar_open_place((tar_archive *)base, index, &place, &nested, error));
+    NPYX_TRY(npyx_archive_open_payload(nested->archive, place->inner, payload, error));
     nested->nusers++;
     (*payload)->on_close = nested_release;
     (*payload)->on_close_ctx = nested;
     return NPYX_OK;
 }
 
-static void tar_rest(npyx_archive *base) {
+static void tar_quiesce(npyx_archive *base) {
     tar_archive *tar = (tar_archive *)base;
     if (tar->newest != NULL)
-        npyx_archive_rest(tar->newest->archive);
+        npyx_archive_quiesce(tar->newest->archive);
 }
 
 static void tar_close(npyx_archive *base) {
@@ -520,12 +521,13 @@ static void tar_close(npyx_archive *base) {
     npyx_tar_clear(&tar->walk);
     npyx_buffer_clear(&tar->name);
     npyx_arena_clear(&tar->names);
-    npyx_free(host, tar->spots);
+    npyx_free(host, tar->places);
     npyx_source_close(base->source);
     npyx_free(host, base);
 }
 
-static const npyx_archive_ops tar_ops = {tar_entry, tar_describe, tar_locate, tar_open, tar_rest, tar_close};
+static const npyx_archive_ops tar_ops = {tar_entry, tar_describe, tar_locate,
+                                         tar_open,  tar_quiesce,  tar_close};
 
 npyx_status npyx_archive_tar_open(npyx_source *source, bool is_inflated, npyx_archive **archive,
                                   npyx_error *error) {

@@ -86,7 +86,7 @@ static npyx_status read_extended(npyx_tar_walk *walk, const uint8_t *block, int6
 }
 
 /* GNU's long names: the text is the data, up to a NUL. */
-static npyx_status take_long_name(npyx_tar_sayings *own, char type, const char *bytes, int64_t nbytes,
+static npyx_status take_long_name(npyx_tar_overrides *own, char type, const char *bytes, int64_t nbytes,
                                   npyx_error *error) {
     npyx_tar_text text = type == 'L' ? NPYX_TAR_NAME : NPYX_TAR_LINKNAME;
     size_t length = strnlen(bytes, (size_t)nbytes);
@@ -97,9 +97,9 @@ static npyx_status take_long_name(npyx_tar_sayings *own, char type, const char *
 
 /* Reads a header that describes the next member. */
 static npyx_status take_extended(npyx_tar_walk *walk, const uint8_t *block, int64_t off,
-                                 npyx_tar_sayings *said, npyx_error *error) {
+                                 npyx_tar_overrides *said, npyx_error *error) {
     char type = npyx_tar_flag_of(block);
-    npyx_tar_sayings own;
+    npyx_tar_overrides own;
     const char *bytes = "";
     int64_t nbytes = 0;
     NPYX_TRY(read_extended(walk, block, off, &bytes, &nbytes, error));
@@ -107,13 +107,13 @@ static npyx_status take_extended(npyx_tar_walk *walk, const uint8_t *block, int6
     walk->off = data_off + blocks_of(nbytes);
     if (type == 'g')
         return npyx_tar_read_records(walk->global, bytes, (size_t)nbytes, data_off, error);
-    npyx_tar_sayings_init(&own, source_of(walk)->host);
+    npyx_tar_overrides_init(&own, source_of(walk)->host);
     npyx_status status = type == 'L' || type == 'K'
                              ? take_long_name(&own, type, bytes, nbytes, error)
                              : npyx_tar_read_records(&own, bytes, (size_t)nbytes, data_off, error);
     if (status == NPYX_OK)
-        status = npyx_tar_add_sayings(said, &own, error);
-    npyx_tar_sayings_clear(&own);
+        status = npyx_tar_add_overrides(said, &own, error);
+    npyx_tar_overrides_clear(&own);
     return status;
 }
 
@@ -169,7 +169,7 @@ static bool may_inflate_to(const npyx_source *source, int64_t nbytes) {
 }
 
 /* Sets where the data are, and where the next header is. */
-static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_sayings *said,
+static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_overrides *said,
                               bool is_old_sparse, int64_t real_nbytes, npyx_error *error) {
     npyx_tar_member *member = &walk->member;
     int64_t left_nbytes = source_of(walk)->nbytes - member->data_off, size = member->numbers[NPYX_TAR_SIZE];
@@ -195,7 +195,7 @@ static npyx_status place_data(npyx_tar_walk *walk, int64_t off, const npyx_tar_s
 }
 
 static npyx_status tar_read_member(npyx_tar_walk *walk, const uint8_t *block, int64_t off,
-                                   const npyx_tar_sayings *said, npyx_error *error) {
+                                   const npyx_tar_overrides *said, npyx_error *error) {
     bool is_old_sparse = npyx_tar_flag_of(block) == 'S';
     int64_t real_nbytes = 0;
     walk->member.data_off = off + NPYX_TAR_BLOCK_NBYTES;
@@ -208,7 +208,7 @@ static npyx_status tar_read_member(npyx_tar_walk *walk, const uint8_t *block, in
 /* ---- the walk ---- */
 
 /* Reads headers up to a member's own. The host is polled where they are read. */
-static npyx_status tar_step(npyx_tar_walk *walk, npyx_tar_sayings *said, npyx_error *error) {
+static npyx_status tar_step(npyx_tar_walk *walk, npyx_tar_overrides *said, npyx_error *error) {
     bool has_header = false; /* one that describes the member */
     for (;;) {
         const uint8_t *block = NULL;
@@ -234,7 +234,7 @@ static npyx_status tar_step(npyx_tar_walk *walk, npyx_tar_sayings *said, npyx_er
             walk->member.header_off = off;
         }
         if (flag == '\0' || strchr("LKxgX", flag) == NULL) {
-            NPYX_TRY(npyx_tar_add_sayings(said, walk->global, error));
+            NPYX_TRY(npyx_tar_add_overrides(said, walk->global, error));
             return tar_read_member(walk, block, off, said, error);
         }
         NPYX_TRY(take_extended(walk, block, off, said, error));
@@ -247,7 +247,7 @@ static npyx_status tar_prepare(npyx_tar_walk *walk, npyx_error *error) {
         return NPYX_OK;
     walk->global = npyx_alloc(host, sizeof *walk->global);
     NPYX_TRY(npyx_check_memory(walk->global, error));
-    npyx_tar_sayings_init(walk->global, host);
+    npyx_tar_overrides_init(walk->global, host);
     for (int i = 0; i < NPYX_TAR_NTEXTS; i++)
         walk->member.texts[i].host = host;
     return NPYX_OK;
@@ -267,15 +267,15 @@ npyx_status npyx_tar_check_data(npyx_tar_walk *walk, npyx_error *error) {
 }
 
 npyx_status npyx_tar_next(npyx_tar_walk *walk, npyx_error *error) {
-    npyx_tar_sayings said;
+    npyx_tar_overrides said;
     if (walk->is_at_end)
         return NPYX_DONE;
     NPYX_TRY(tar_prepare(walk, error));
     NPYX_TRY(npyx_tar_check_data(walk, error));
-    npyx_tar_sayings_init(&said, source_of(walk)->host);
+    npyx_tar_overrides_init(&said, source_of(walk)->host);
     int64_t off = walk->off;
     npyx_status status = tar_step(walk, &said, error);
-    npyx_tar_sayings_clear(&said);
+    npyx_tar_overrides_clear(&said);
     if (status != NPYX_OK && status != NPYX_DONE)
         walk->off = off;
     return status;
@@ -323,7 +323,7 @@ void npyx_tar_clear(npyx_tar_walk *walk) {
     if (source == NULL)
         return;
     if (walk->global != NULL)
-        npyx_tar_sayings_clear(walk->global);
+        npyx_tar_overrides_clear(walk->global);
     npyx_free(source->host, walk->global);
     for (int i = 0; i < NPYX_TAR_NTEXTS && walk->member.texts[i].host != NULL; i++)
         npyx_buffer_clear(&walk->member.texts[i]);

@@ -4,8 +4,9 @@
  *     header 512 | data, padded to 512 | header | data ... | zeros 512 | zeros 512 | perhaps more zeros
  *
  * Headers of some types (GNU L and K, pax x and g) do not stand for a member but say more about the next one.
- * Python's tarfile is the model for sound archives, down to which of several sayings counts. What it ignores
- * silently (an invalid header after the first member, bytes other than zeros after the end) is a fault here.
+ * Python's tarfile is the model for sound archives, down to which of several overrides counts. What it
+ * ignores silently (an invalid header after the first member, bytes other than zeros after the end) is a
+ * fault here.
  *
  * Sources: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Header"; GNU tar's manual, "Basic Tar
  * Format"; CPython, Lib/tarfile.py.
@@ -62,11 +63,11 @@ typedef struct npyx_tar_member {
 /* A walk. Zero-initialise with window.source set, which is borrowed. */
 typedef struct npyx_tar_walk {
     npyx_window window;
-    int64_t off;                     /* of the next header */
-    bool is_at_end;                  /* only zeros follow */
-    bool is_unchecked;               /* the data of the current member may be incomplete */
-    struct npyx_tar_sayings *global; /* what g headers have said up to here */
-    npyx_tar_member member;          /* the current one; its texts are valid until the next call */
+    int64_t off;                       /* of the next header */
+    bool is_at_end;                    /* only zeros follow */
+    bool is_unchecked;                 /* the data of the current member may be incomplete */
+    struct npyx_tar_overrides *global; /* what g headers have said up to here */
+    npyx_tar_member member;            /* the current one; its texts are valid until the next call */
 } npyx_tar_walk;
 
 /* Moves to the next member. NPYX_DONE after the last; NPYX_CORRUPT where the tar is broken, from where there
@@ -106,7 +107,7 @@ void npyx_tar_clear(npyx_tar_walk *walk);
 
 /* What pax records and GNU's long names say about a member besides its own header. The first of several
  * headers counts, as in tarfile, which applies them from the inside out. */
-typedef struct npyx_tar_sayings {
+typedef struct npyx_tar_overrides {
     bool has_number[NPYX_TAR_NNUMBERS];
     int64_t numbers[NPYX_TAR_NNUMBERS];
     double mtime;
@@ -116,18 +117,19 @@ typedef struct npyx_tar_sayings {
     int64_t real_nbytes;
     bool has_text[NPYX_TAR_NTEXTS];
     npyx_buffer texts[NPYX_TAR_NTEXTS];
-} npyx_tar_sayings;
+} npyx_tar_overrides;
 
 /* Adds the records of a pax header, which is at off of the file. Of equal keywords the last counts, also over
  * what was said before. NPYX_CORRUPT at anything but a record. */
-npyx_status npyx_tar_read_records(npyx_tar_sayings *sayings, const char *records, size_t nbytes, int64_t off,
-                                  npyx_error *error);
+npyx_status npyx_tar_read_records(npyx_tar_overrides *overrides, const char *records, size_t nbytes,
+                                  int64_t off, npyx_error *error);
 
-/* Adds what an outer header said, where the sayings say nothing yet. */
-npyx_status npyx_tar_add_sayings(npyx_tar_sayings *sayings, const npyx_tar_sayings *more, npyx_error *error);
+/* Adds what an outer header said, where the overrides say nothing yet. */
+npyx_status npyx_tar_add_overrides(npyx_tar_overrides *overrides, const npyx_tar_overrides *more,
+                                   npyx_error *error);
 
-void npyx_tar_sayings_init(npyx_tar_sayings *sayings, npyx_host *host);
-void npyx_tar_sayings_clear(npyx_tar_sayings *sayings);
+void npyx_tar_overrides_init(npyx_tar_overrides *overrides, npyx_host *host);
+void npyx_tar_overrides_clear(npyx_tar_overrides *overrides);
 
 /* ---- what a header block says (tar_header.c) ---- */
 
@@ -145,6 +147,6 @@ bool npyx_tar_map_goes_on(const uint8_t *block, bool is_header);
 /* Sets type, numbers, mtime and texts of a member from its header, which is at off, and from what was said
  * about it before. NPYX_CORRUPT for a field that is not a number. */
 npyx_status npyx_tar_read_header(npyx_tar_member *member, const uint8_t *block, int64_t off,
-                                 const npyx_tar_sayings *said, npyx_error *error);
+                                 const npyx_tar_overrides *said, npyx_error *error);
 
 #endif

@@ -80,8 +80,8 @@ static bool tar_number_at(const uint8_t *block, size_t off, size_t nbytes, int64
     npyx_span digits = npyx_span_trim(tar_text(block, off, nbytes));
     bool is_negative = npyx_span_begins(digits, "-");
     if (is_negative)
-        digits = npyx_span_behind(digits, 1);
-    for (; digits.nbytes > 0; digits = npyx_span_behind(digits, 1)) {
+        digits = npyx_span_after(digits, 1);
+    for (; digits.nbytes > 0; digits = npyx_span_after(digits, 1)) {
         if (digits.text[0] < '0' || digits.text[0] > '7')
             return false;
         *number = *number * 8 + (digits.text[0] - '0');
@@ -176,7 +176,8 @@ static npyx_status read_texts(npyx_tar_member *member, const uint8_t *block, npy
 }
 
 /* Replaces what the header says by what was said. */
-static npyx_status apply_sayings(npyx_tar_member *member, const npyx_tar_sayings *said, npyx_error *error) {
+static npyx_status apply_overrides(npyx_tar_member *member, const npyx_tar_overrides *said,
+                                   npyx_error *error) {
     for (int i = 0; i < NPYX_TAR_NNUMBERS; i++) {
         if (said->has_number[i])
             member->numbers[i] = said->numbers[i];
@@ -207,13 +208,13 @@ static void settle_folder(npyx_tar_member *member, uint8_t flag) {
 }
 
 npyx_status npyx_tar_read_header(npyx_tar_member *member, const uint8_t *block, int64_t off,
-                                 const npyx_tar_sayings *said, npyx_error *error) {
+                                 const npyx_tar_overrides *said, npyx_error *error) {
     uint8_t flag = block[TYPE_OFF];
     member->type = type_of(flag);
     NPYX_TRY(read_numbers(member, block, off, error));
     NPYX_TRY(read_texts(member, block, error));
     settle_folder(member, flag);
-    NPYX_TRY(apply_sayings(member, said, error));
+    NPYX_TRY(apply_overrides(member, said, error));
     settle_folder(member, '0');
     return NPYX_OK;
 }

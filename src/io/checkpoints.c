@@ -111,7 +111,7 @@ const npyx_checkpoint *npyx_checkpoints_find(const npyx_checkpoints *table, int6
     return n == 0 ? NULL : &table->items[n - 1];
 }
 
-const npyx_checkpoint *npyx_checkpoints_behind(const npyx_checkpoints *table, int64_t off) {
+const npyx_checkpoint *npyx_checkpoints_after(const npyx_checkpoints *table, int64_t off) {
     int n = count_to(table, off);
     return table == NULL || n == table->count ? NULL : &table->items[n];
 }

@@ -55,6 +55,6 @@ void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkp
 const npyx_checkpoint *npyx_checkpoints_find(const npyx_checkpoints *table, int64_t off);
 
 /* The first one after off; NULL when there is none. Likewise. */
-const npyx_checkpoint *npyx_checkpoints_behind(const npyx_checkpoints *table, int64_t off);
+const npyx_checkpoint *npyx_checkpoints_after(const npyx_checkpoints *table, int64_t off);
 
 #endif

@@ -26,7 +26,7 @@ struct npyx_files_ahead {
     const char *const *paths;
     int64_t npaths, first;
     bool are_regular;
-    npyx_crew *crew;
+    npyx_pool *pool;
     int64_t ntaken;                /* paths from first on */
     file_slot slots[FILES_NSLOTS]; /* path first + i is in slot i % FILES_NSLOTS */
 };
@@ -56,7 +56,7 @@ static void files_allow(const npyx_files_ahead *ahead) {
     if (ahead->ntaken % FILES_NALLOWED != 0)
         return;
     int64_t end = ahead->ntaken + FILES_NSLOTS, nfiles = ahead->npaths - ahead->first;
-    npyx_crew_allow(ahead->crew, end < nfiles ? end : nfiles);
+    npyx_pool_allow(ahead->pool, end < nfiles ? end : nfiles);
 }
 
 npyx_files_ahead *npyx_files_ahead_start(npyx_host *host, const char *const *paths, int64_t npaths,
@@ -68,8 +68,8 @@ npyx_files_ahead *npyx_files_ahead_start(npyx_host *host, const char *const *pat
         .host = host, .paths = paths, .npaths = npaths, .first = first, .are_regular = are_regular};
     for (int i = 0; i < FILES_NSLOTS; i++)
         ahead->slots[i].descriptor = -1;
-    ahead->crew = npyx_crew_start(host, FILES_NSLOTS, true, files_make, ahead);
-    if (ahead->crew == NULL) {
+    ahead->pool = npyx_pool_start(host, FILES_NSLOTS, true, files_make, ahead);
+    if (ahead->pool == NULL) {
         npyx_free(host, ahead);
         return NULL;
     }
@@ -79,8 +79,8 @@ npyx_files_ahead *npyx_files_ahead_start(npyx_host *host, const char *const *pat
 
 /* Ends the threads and closes what was not taken. */
 static void files_give_up(npyx_files_ahead *ahead) {
-    npyx_crew_stop(ahead->crew);
-    ahead->crew = NULL;
+    npyx_pool_stop(ahead->pool);
+    ahead->pool = NULL;
     for (int i = 0; i < FILES_NSLOTS; i++)
         npyx_descriptor_close(&ahead->slots[i].descriptor);
 }
@@ -88,10 +88,10 @@ static void files_give_up(npyx_files_ahead *ahead) {
 npyx_status npyx_files_ahead_take(npyx_files_ahead *ahead, int64_t index, npyx_source **source,
                                   npyx_file_info *info, npyx_error *error) {
     int64_t number = index - ahead->first;
-    while (ahead->crew != NULL && ahead->ntaken <= number) {
+    while (ahead->pool != NULL && ahead->ntaken <= number) {
         file_slot *slot = &ahead->slots[ahead->ntaken % FILES_NSLOTS];
-        while (!npyx_crew_has_made(ahead->crew, ahead->ntaken))
-            NPYX_TRY(npyx_crew_help(ahead->crew, ahead->ntaken, error));
+        while (!npyx_pool_has_made(ahead->pool, ahead->ntaken))
+            NPYX_TRY(npyx_pool_help(ahead->pool, ahead->ntaken, error));
         if (slot->is_out_of_descriptors) { /* the caller needs them more */
             files_give_up(ahead);
             return NPYX_DONE;

@@ -89,21 +89,21 @@ bool npyx_inflate_aside(npyx_inflate_room *room, const npyx_deflated *piece, uin
     for (size_t done = 0; done < nbytes || (piece->is_last && code == Z_OK);) {
         size_t wanted_nbytes =
             nbytes - done < NPYX_ASIDE_STEP_NBYTES ? nbytes - done : NPYX_ASIDE_STEP_NBYTES;
-        bool is_behind = wanted_nbytes == 0; /* everything is there, and the stream must end */
-        if (npyx_crew_is_stopping(piece->crew))
+        bool is_after = wanted_nbytes == 0; /* everything is there, and the stream must end */
+        if (npyx_pool_is_stopping(piece->pool))
             return false;
-        if (stream->avail_in == 0 && !aside_fetch(room, piece, &input_off) && !is_behind)
+        if (stream->avail_in == 0 && !aside_fetch(room, piece, &input_off) && !is_after)
             return false;
-        stream->next_out = is_behind ? &beyond : bytes + done;
-        stream->avail_out = is_behind ? 1 : (uInt)wanted_nbytes;
+        stream->next_out = is_after ? &beyond : bytes + done;
+        stream->avail_out = is_after ? 1 : (uInt)wanted_nbytes;
         code = inflate(stream, Z_NO_FLUSH);
-        size_t made_nbytes = is_behind ? 0 : wanted_nbytes - stream->avail_out;
+        size_t made_nbytes = is_after ? 0 : wanted_nbytes - stream->avail_out;
         *crc32 = npyx_crc32(*crc32, bytes + done, made_nbytes);
         done += made_nbytes;
         bool is_over = code == Z_STREAM_END && done == nbytes && piece->is_last;
         if (code != Z_OK && !is_over)
             return false;
-        if (is_behind && stream->avail_out == 0)
+        if (is_after && stream->avail_out == 0)
             return false;
     }
     return true;

@@ -23,7 +23,7 @@ typedef struct npyx_deflated {
     int64_t off, nbytes;           /* of the stream in it */
     const npyx_checkpoint *from;   /* where the piece begins; NULL: at the start of the stream */
     bool is_last;                  /* the stream ends with the piece */
-    npyx_crew *crew;               /* once it is stopped, inflating may stop; may be NULL */
+    npyx_pool *pool;               /* once it is stopped, inflating may stop; may be NULL */
 } npyx_deflated;
 
 /* Inflates nbytes of a piece; the CRC-32 of just these bytes goes to *crc32. */

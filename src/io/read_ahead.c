@@ -22,7 +22,7 @@ struct npyx_read_ahead {
     int64_t ntaken;   /* blocks given to the caller */
     int64_t nread;    /* blocks that the caller has read, of a source that is not concurrent */
     npyx_error error; /* of the unreadable block, when only the caller reads */
-    npyx_crew *crew;
+    npyx_pool *pool;
     int64_t nslots;
     slot slots[MAX_NSLOTS_AHEAD]; /* block i is in slot i % nslots */
 };
@@ -84,7 +84,7 @@ static bool read_next(npyx_read_ahead *ahead) {
         taken->bytes = NULL;
         ahead->nblocks = index + 1;
     }
-    npyx_crew_allow(ahead->crew, ++ahead->nread);
+    npyx_pool_allow(ahead->pool, ++ahead->nread);
     return true;
 }
 
@@ -92,7 +92,7 @@ static bool read_next(npyx_read_ahead *ahead) {
 static void allow_slots(npyx_read_ahead *ahead) {
     int64_t end = ahead->ntaken + ahead->nslots;
     if (ahead->source->is_concurrent)
-        npyx_crew_allow(ahead->crew, end < ahead->nblocks ? end : ahead->nblocks);
+        npyx_pool_allow(ahead->pool, end < ahead->nblocks ? end : ahead->nblocks);
 }
 
 static bool ahead_make_slots(npyx_read_ahead *ahead) {
@@ -119,8 +119,8 @@ npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, npyx_read_stretch st
                                .nblocks = (stretch.nbytes + block_nbytes - 1) / block_nbytes,
                                .nslots = nslots};
     if (ahead_make_slots(ahead))
-        ahead->crew = npyx_crew_start(source->host, nslots, false, ahead_make, ahead);
-    if (ahead->crew == NULL) {
+        ahead->pool = npyx_pool_start(source->host, nslots, false, ahead_make, ahead);
+    if (ahead->pool == NULL) {
         npyx_read_ahead_stop(ahead);
         return NULL;
     }
@@ -144,9 +144,9 @@ static npyx_status read_again(npyx_read_ahead *ahead, int64_t index, slot *wante
 npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_read_block *block, npyx_error *error) {
     int64_t index = ahead->ntaken;
     allow_slots(ahead);
-    while (!npyx_crew_has_made(ahead->crew, index)) {
+    while (!npyx_pool_has_made(ahead->pool, index)) {
         if (!read_next(ahead))
-            NPYX_TRY(npyx_crew_help(ahead->crew, index, error));
+            NPYX_TRY(npyx_pool_help(ahead->pool, index, error));
     }
     ahead->ntaken++;
     slot *wanted = slot_of(ahead, index);
@@ -164,7 +164,7 @@ npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_read_block *block,
 void npyx_read_ahead_stop(npyx_read_ahead *ahead) {
     if (ahead == NULL)
         return;
-    npyx_crew_stop(ahead->crew);
+    npyx_pool_stop(ahead->pool);
     npyx_host *host = ahead->host;
     npyx_free(host, ahead->memory);
     npyx_free(host, ahead);

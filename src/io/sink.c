@@ -220,11 +220,11 @@ static npyx_status written_read(npyx_source *source, int64_t off, void *bytes, s
     *read_nbytes = head_nbytes;
     if (head_nbytes == nbytes)
         return NPYX_OK;
-    size_t behind_nbytes = 0;
+    size_t after_nbytes = 0;
     npyx_status status = npyx_descriptor_read(source->host, written->descriptor, off + (int64_t)head_nbytes,
                                               (uint8_t *)bytes + head_nbytes, nbytes - head_nbytes,
-                                              &behind_nbytes, "cannot be read back", error);
-    *read_nbytes += behind_nbytes;
+                                              &after_nbytes, "cannot be read back", error);
+    *read_nbytes += after_nbytes;
     return status;
 }
 

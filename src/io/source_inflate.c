@@ -31,7 +31,7 @@ typedef struct piece_slot {
     int64_t off;
     int64_t nbytes; /* 0: no such piece */
     int64_t input_nbytes;
-    uint32_t crc_behind; /* of all output up to the end of the piece */
+    uint32_t crc_after; /* of all output up to the end of the piece */
     uint8_t *bytes;
     size_t capacity_nbytes;
     bool is_good;
@@ -43,7 +43,7 @@ typedef struct inflate_pieces {
     const npyx_checkpoints *checkpoints;
     int64_t nbytes;
     uint32_t crc32;
-    npyx_crew *crew;
+    npyx_pool *pool;
     int64_t nprepared; /* pieces, the last of which ends at next_off */
     int64_t next_off;  /* INT64_MAX: there are no more */
     int64_t at;        /* the piece being read */
@@ -60,7 +60,7 @@ static void piece_make(void *ctx, int64_t number) {
         slot->nbytes > 0 &&
         npyx_inflate_aside(slot->room, &slot->deflated, slot->bytes, (size_t)slot->nbytes, &crc32) &&
         npyx_crc32_join(slot->deflated.from == NULL ? 0 : slot->from.crc, crc32, slot->nbytes) ==
-            slot->crc_behind;
+            slot->crc_after;
 }
 
 static bool piece_reserve(npyx_host *host, piece_slot *slot, size_t nbytes) {
@@ -78,7 +78,7 @@ static bool piece_place(inflate_pieces *pieces, piece_slot *slot) {
     if (off >= pieces->nbytes)
         return false;
     const npyx_checkpoint *from = npyx_checkpoints_find(pieces->checkpoints, off);
-    const npyx_checkpoint *to = npyx_checkpoints_behind(pieces->checkpoints, off);
+    const npyx_checkpoint *to = npyx_checkpoints_after(pieces->checkpoints, off);
     int64_t end_off = to == NULL ? pieces->nbytes : to->off;
     if ((from == NULL ? 0 : from->off) != off || end_off - off > MAX_PIECE_NBYTES ||
         !piece_reserve(pieces->compressed->host, slot, (size_t)(end_off - off)))
@@ -86,13 +86,13 @@ static bool piece_place(inflate_pieces *pieces, piece_slot *slot) {
     slot->is_told = false;
     slot->off = off;
     slot->nbytes = end_off - off;
-    slot->crc_behind = to == NULL ? pieces->crc32 : to->crc;
+    slot->crc_after = to == NULL ? pieces->crc32 : to->crc;
     slot->input_nbytes =
         (to == NULL ? pieces->compressed->nbytes : to->input_off) - (from == NULL ? 0 : from->input_off);
     slot->deflated = (npyx_deflated){.compressed = pieces->compressed,
                                      .nbytes = pieces->compressed->nbytes,
                                      .is_last = to == NULL,
-                                     .crew = pieces->crew};
+                                     .pool = pieces->pool};
     if (from != NULL) {
         slot->from = *from;
         memcpy(slot->window, from->window, (size_t)from->window_nbytes);
@@ -109,7 +109,7 @@ static void pieces_allow(inflate_pieces *pieces) {
         slot->nbytes = 0;
         pieces->next_off = piece_place(pieces, slot) ? slot->off + slot->nbytes : INT64_MAX;
     }
-    npyx_crew_allow(pieces->crew, pieces->nprepared);
+    npyx_pool_allow(pieces->pool, pieces->nprepared);
 }
 
 /* Accepts NULL. */
@@ -117,7 +117,7 @@ static void inflate_pieces_stop(inflate_pieces *pieces) {
     if (pieces == NULL)
         return;
     npyx_host *host = pieces->compressed->host;
-    npyx_crew_stop(pieces->crew);
+    npyx_pool_stop(pieces->pool);
     for (int64_t i = 0; i < pieces->nslots && pieces->slots != NULL; i++) {
         npyx_inflate_room_free(host, pieces->slots[i].room);
         npyx_free(host, pieces->slots[i].bytes);
@@ -132,7 +132,7 @@ static bool are_worth_it(const npyx_source *compressed, const npyx_checkpoints *
     if (checkpoints == NULL || !compressed->is_concurrent || npyx_nthreads(compressed->host) == 1)
         return false;
     for (const npyx_checkpoint *behind = NULL; npieces < MIN_NPIECES; npieces++) {
-        behind = npyx_checkpoints_behind(checkpoints, behind == NULL ? off : behind->off);
+        behind = npyx_checkpoints_after(checkpoints, behind == NULL ? off : behind->off);
         if (behind == NULL)
             return false;
     }
@@ -162,8 +162,8 @@ static inflate_pieces *inflate_pieces_start(npyx_source *compressed, const npyx_
     for (int64_t i = 0; i < pieces->nslots && has_rooms; i++)
         has_rooms = (pieces->slots[i].room = npyx_inflate_room_make(host)) != NULL;
     if (has_rooms)
-        pieces->crew = npyx_crew_start(host, (int)pieces->nslots, false, piece_make, pieces);
-    if (pieces->crew != NULL)
+        pieces->pool = npyx_pool_start(host, (int)pieces->nslots, false, piece_make, pieces);
+    if (pieces->pool != NULL)
         return pieces;
     inflate_pieces_stop(pieces);
     return NULL;
@@ -172,8 +172,8 @@ static inflate_pieces *inflate_pieces_start(npyx_source *compressed, const npyx_
 /* Waits for the current piece, and counts the cost of making it when it is first read. */
 static npyx_status piece_await(inflate_pieces *pieces, piece_slot *slot, npyx_error *error) {
     npyx_source *compressed = pieces->compressed;
-    while (!npyx_crew_has_made(pieces->crew, pieces->at))
-        NPYX_TRY(npyx_crew_help(pieces->crew, pieces->at, error));
+    while (!npyx_pool_has_made(pieces->pool, pieces->at))
+        NPYX_TRY(npyx_pool_help(pieces->pool, pieces->at, error));
     if (!slot->is_good)
         return NPYX_DONE;
     if (slot->is_told)

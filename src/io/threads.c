@@ -15,9 +15,9 @@ enum {
     WAIT_NS = 5000000
 };
 
-struct npyx_crew {
+struct npyx_pool {
     npyx_host *host;
-    npyx_crew_make *make;
+    npyx_pool_make *make;
     void *ctx;
     int nslots;
     bool is_waiting;
@@ -46,142 +46,142 @@ static int64_t threads_now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void crew_wake(npyx_crew *crew, pthread_cond_t *cond, int64_t nwaiting) {
-    pthread_mutex_lock(&crew->mutex);
+static void pool_wake(npyx_pool *pool, pthread_cond_t *cond, int64_t nwaiting) {
+    pthread_mutex_lock(&pool->mutex);
     for (int64_t i = 0; i < nwaiting; i++)
         pthread_cond_signal(cond);
-    pthread_mutex_unlock(&crew->mutex);
+    pthread_mutex_unlock(&pool->mutex);
 }
 
 /* Claims and makes the next job that is allowed, if there is one. */
-static bool crew_make_next(npyx_crew *crew) {
-    int64_t index = atomic_load(&crew->nclaimed);
+static bool pool_make_next(npyx_pool *pool) {
+    int64_t index = atomic_load(&pool->nclaimed);
     do {
-        if (index >= atomic_load(&crew->end))
+        if (index >= atomic_load(&pool->end))
             return false;
-    } while (!atomic_compare_exchange_weak(&crew->nclaimed, &index, index + 1));
-    int64_t began_ns = crew->is_waiting ? threads_now_ns() : 0;
-    crew->make(crew->ctx, index);
-    bool is_slow = crew->is_waiting && threads_now_ns() - began_ns > SLOW_NS;
-    atomic_store(&crew->nslow, is_slow ? atomic_load(&crew->nslow) + 1 : 0);
-    atomic_store(&crew->made_number[index % crew->nslots], index + 1);
-    if (atomic_load(&crew->is_caller_waiting))
-        crew_wake(crew, &crew->made, 1);
+    } while (!atomic_compare_exchange_weak(&pool->nclaimed, &index, index + 1));
+    int64_t began_ns = pool->is_waiting ? threads_now_ns() : 0;
+    pool->make(pool->ctx, index);
+    bool is_slow = pool->is_waiting && threads_now_ns() - began_ns > SLOW_NS;
+    atomic_store(&pool->nslow, is_slow ? atomic_load(&pool->nslow) + 1 : 0);
+    atomic_store(&pool->made_number[index % pool->nslots], index + 1);
+    if (atomic_load(&pool->is_caller_waiting))
+        pool_wake(pool, &pool->made, 1);
     return true;
 }
 
-/* Waits for work. npyx_crew_allow checks for idle threads after allowing work, so work is checked for again
+/* Waits for work. npyx_pool_allow checks for idle threads after allowing work, so work is checked for again
  * here. */
-static void crew_idle(npyx_crew *crew) {
-    pthread_mutex_lock(&crew->mutex);
-    atomic_fetch_add(&crew->nidle, 1);
-    while (atomic_load(&crew->nclaimed) >= atomic_load(&crew->end) && !atomic_load(&crew->is_stopping))
-        pthread_cond_wait(&crew->allowed, &crew->mutex);
-    atomic_fetch_sub(&crew->nidle, 1);
-    pthread_mutex_unlock(&crew->mutex);
+static void pool_idle(npyx_pool *pool) {
+    pthread_mutex_lock(&pool->mutex);
+    atomic_fetch_add(&pool->nidle, 1);
+    while (atomic_load(&pool->nclaimed) >= atomic_load(&pool->end) && !atomic_load(&pool->is_stopping))
+        pthread_cond_wait(&pool->allowed, &pool->mutex);
+    atomic_fetch_sub(&pool->nidle, 1);
+    pthread_mutex_unlock(&pool->mutex);
 }
 
-static void *crew_run(void *argument) {
-    npyx_crew *crew = argument;
-    while (!atomic_load(&crew->is_stopping)) {
-        if (!crew_make_next(crew))
-            crew_idle(crew);
+static void *pool_run(void *argument) {
+    npyx_pool *pool = argument;
+    while (!atomic_load(&pool->is_stopping)) {
+        if (!pool_make_next(pool))
+            pool_idle(pool);
     }
     return NULL;
 }
 
 /* Signals are for the host's threads: Ctrl-C must interrupt the one that waits for it. */
-static bool crew_add_thread(npyx_crew *crew) {
+static bool pool_add_thread(npyx_pool *pool) {
     npyx_signals before;
-    if (crew->nthreads == crew->max_nthreads || !npyx_system_block_signals(&before))
+    if (pool->nthreads == pool->max_nthreads || !npyx_system_block_signals(&before))
         return false;
-    bool is_started = pthread_create(&crew->threads[crew->nthreads], NULL, crew_run, crew) == 0;
+    bool is_started = pthread_create(&pool->threads[pool->nthreads], NULL, pool_run, pool) == 0;
     npyx_system_allow_signals(&before);
-    crew->nthreads += is_started;
+    pool->nthreads += is_started;
     return is_started;
 }
 
-npyx_crew *npyx_crew_start(npyx_host *host, int nslots, bool is_waiting, npyx_crew_make *make, void *ctx) {
+npyx_pool *npyx_pool_start(npyx_host *host, int nslots, bool is_waiting, npyx_pool_make *make, void *ctx) {
     int nthreads = npyx_nthreads(host);
     bool is_alone = is_waiting ? host->nthreads == 1 : nthreads == 1;
-    npyx_crew *crew = is_alone ? NULL : npyx_alloc(host, sizeof *crew);
-    if (crew == NULL)
+    npyx_pool *pool = is_alone ? NULL : npyx_alloc(host, sizeof *pool);
+    if (pool == NULL)
         return NULL;
-    *crew = (npyx_crew){.host = host,
+    *pool = (npyx_pool){.host = host,
                         .make = make,
                         .ctx = ctx,
                         .nslots = nslots < MAX_NSLOTS ? nslots : MAX_NSLOTS,
                         .is_waiting = is_waiting,
                         .process = getpid(),
                         .max_nthreads = is_waiting ? NPYX_MAX_NTHREADS : nthreads - 1};
-    pthread_mutex_init(&crew->mutex, NULL);
-    pthread_cond_init(&crew->allowed, NULL);
-    pthread_cond_init(&crew->made, NULL);
+    pthread_mutex_init(&pool->mutex, NULL);
+    pthread_cond_init(&pool->allowed, NULL);
+    pthread_cond_init(&pool->made, NULL);
     int nfirst = nthreads > 1 ? nthreads - 1 : 1;
-    while (crew->nthreads < nfirst && crew_add_thread(crew))
+    while (pool->nthreads < nfirst && pool_add_thread(pool))
         ;
-    if (crew->nthreads > 0)
-        return crew;
-    npyx_crew_stop(crew);
+    if (pool->nthreads > 0)
+        return pool;
+    npyx_pool_stop(pool);
     return NULL;
 }
 
-void npyx_crew_allow(npyx_crew *crew, int64_t end) {
-    int64_t nmore = end - atomic_load(&crew->end);
-    if (nmore <= 0 || crew->process != getpid())
+void npyx_pool_allow(npyx_pool *pool, int64_t end) {
+    int64_t nmore = end - atomic_load(&pool->end);
+    if (nmore <= 0 || pool->process != getpid())
         return;
-    atomic_store(&crew->end, end);
-    int64_t nidle = atomic_load(&crew->nidle);
+    atomic_store(&pool->end, end);
+    int64_t nidle = atomic_load(&pool->nidle);
     if (nidle > 0)
-        crew_wake(crew, &crew->allowed, nmore < nidle ? nmore : nidle);
+        pool_wake(pool, &pool->allowed, nmore < nidle ? nmore : nidle);
 }
 
-bool npyx_crew_has_made(npyx_crew *crew, int64_t index) {
-    return atomic_load(&crew->made_number[index % crew->nslots]) == index + 1;
+bool npyx_pool_has_made(npyx_pool *pool, int64_t index) {
+    return atomic_load(&pool->made_number[index % pool->nslots]) == index + 1;
 }
 
 /* Waits for a job to be made, though not for long. */
-static void crew_wait(npyx_crew *crew, int64_t index) {
+static void pool_wait(npyx_pool *pool, int64_t index) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     int64_t ns = until.tv_nsec + WAIT_NS;
     until.tv_sec += (time_t)(ns / 1000000000);
     until.tv_nsec = (long)(ns % 1000000000);
-    pthread_mutex_lock(&crew->mutex);
-    atomic_store(&crew->is_caller_waiting, true);
-    if (!npyx_crew_has_made(crew, index))
-        pthread_cond_timedwait(&crew->made, &crew->mutex, &until);
-    atomic_store(&crew->is_caller_waiting, false);
-    pthread_mutex_unlock(&crew->mutex);
+    pthread_mutex_lock(&pool->mutex);
+    atomic_store(&pool->is_caller_waiting, true);
+    if (!npyx_pool_has_made(pool, index))
+        pthread_cond_timedwait(&pool->made, &pool->mutex, &until);
+    atomic_store(&pool->is_caller_waiting, false);
+    pthread_mutex_unlock(&pool->mutex);
 }
 
-npyx_status npyx_crew_help(npyx_crew *crew, int64_t index, npyx_error *error) {
-    if (crew->process != getpid())
+npyx_status npyx_pool_help(npyx_pool *pool, int64_t index, npyx_error *error) {
+    if (pool->process != getpid())
         return npyx_fail(error, NPYX_INVALID, -1,
                          "cannot be read on by a child of the process that began to");
-    bool is_slow = atomic_load(&crew->nslow) >= MIN_NSLOW;
-    for (int i = crew->nthreads; is_slow && i > 0 && crew_add_thread(crew); i--)
+    bool is_slow = atomic_load(&pool->nslow) >= MIN_NSLOW;
+    for (int i = pool->nthreads; is_slow && i > 0 && pool_add_thread(pool); i--)
         ; /* doubles the threads, until there are enough */
-    if (is_slow || !crew_make_next(crew))
-        crew_wait(crew, index);
-    return npyx_poll(crew->host, error);
+    if (is_slow || !pool_make_next(pool))
+        pool_wait(pool, index);
+    return npyx_poll(pool->host, error);
 }
 
-bool npyx_crew_is_stopping(npyx_crew *crew) {
-    return crew != NULL && atomic_load(&crew->is_stopping);
+bool npyx_pool_is_stopping(npyx_pool *pool) {
+    return pool != NULL && atomic_load(&pool->is_stopping);
 }
 
-void npyx_crew_stop(npyx_crew *crew) {
-    if (crew == NULL)
+void npyx_pool_stop(npyx_pool *pool) {
+    if (pool == NULL)
         return;
-    if (crew->process == getpid()) {
-        atomic_store(&crew->is_stopping, true);
-        crew_wake(crew, &crew->allowed, crew->nthreads);
-        for (int i = 0; i < crew->nthreads; i++)
-            pthread_join(crew->threads[i], NULL);
-        pthread_mutex_destroy(&crew->mutex);
-        pthread_cond_destroy(&crew->allowed);
-        pthread_cond_destroy(&crew->made);
+    if (pool->process == getpid()) {
+        atomic_store(&pool->is_stopping, true);
+        pool_wake(pool, &pool->allowed, pool->nthreads);
+        for (int i = 0; i < pool->nthreads; i++)
+            pthread_join(pool->threads[i], NULL);
+        pthread_mutex_destroy(&pool->mutex);
+        pthread_cond_destroy(&pool->allowed);
+        pthread_cond_destroy(&pool->made);
     }
-    npyx_free(crew->host, crew);
+    npyx_free(pool->host, pool);
 }

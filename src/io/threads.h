@@ -13,38 +13,38 @@
 
 #include "base/host.h"
 
-/* No crew has more threads, including the caller's. */
+/* No pool has more threads, including the caller's. */
 enum { NPYX_MAX_NTHREADS = 16 };
 
 /* Threads for work done by processors, including the caller's: host->nthreads, or when that is 0 the
  * processors that the process may run on. 1 to NPYX_MAX_NTHREADS. */
 int npyx_nthreads(const npyx_host *host);
 
-typedef struct npyx_crew npyx_crew;
+typedef struct npyx_pool npyx_pool;
 
 /* Makes job number index, in any thread, at the same time as others. */
-typedef void npyx_crew_make(void *ctx, int64_t index);
+typedef void npyx_pool_make(void *ctx, int64_t index);
 
 /* Starts the threads; no job may be made yet. Each of nslots consecutive jobs has its own slot: do not allow
  * job i + nslots before job i was taken. is_waiting: jobs mostly wait for something other than a processor.
  * NULL when there is no second processor, no thread or no memory for it, which is not an error: do it all in
- * the caller's thread. host and ctx must outlive the crew. */
-npyx_crew *npyx_crew_start(npyx_host *host, int nslots, bool is_waiting, npyx_crew_make *make, void *ctx);
+ * the caller's thread. host and ctx must outlive the pool. */
+npyx_pool *npyx_pool_start(npyx_host *host, int nslots, bool is_waiting, npyx_pool_make *make, void *ctx);
 
 /* Jobs before end may be made. end never decreases. */
-void npyx_crew_allow(npyx_crew *crew, int64_t end);
+void npyx_pool_allow(npyx_pool *pool, int64_t end);
 
 /* Whether a job, which must be allowed, is made. Job index - nslots was taken. */
-bool npyx_crew_has_made(npyx_crew *crew, int64_t index);
+bool npyx_pool_has_made(npyx_pool *pool, int64_t index);
 
 /* Makes one of the allowed jobs, or waits a while for others to make job index. Polls the host. NPYX_INVALID
- * in a child of the process that started the crew, which has no such threads. */
-npyx_status npyx_crew_help(npyx_crew *crew, int64_t index, npyx_error *error);
+ * in a child of the process that started the pool, which has no such threads. */
+npyx_status npyx_pool_help(npyx_pool *pool, int64_t index, npyx_error *error);
 
 /* Whether what is being made is no longer wanted: a long job checks now and then. Accepts NULL. */
-bool npyx_crew_is_stopping(npyx_crew *crew);
+bool npyx_pool_is_stopping(npyx_pool *pool);
 
 /* Accepts NULL. Waits for jobs that were begun. */
-void npyx_crew_stop(npyx_crew *crew);
+void npyx_pool_stop(npyx_pool *pool);
 
 #endif

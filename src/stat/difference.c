@@ -272,7 +272,7 @@ static npyx_status walk_through(difference_walk *w, int *faulty, npyx_error *err
     difference_block *own = npyx_alloc(host, block_nbytes);
     NPYX_TRY(npyx_check_memory(own, error));
     npyx_status status = walk_by_blocks(w, own, block_nbytes, faulty, error);
-    npyx_reader_rest(&w->sides[0].reader);
+    npyx_reader_quiesce(&w->sides[0].reader);
     npyx_free(host, own);
     return status;
 }

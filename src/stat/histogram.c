@@ -32,7 +32,7 @@ static npyx_status run_pass(npyx_histogram *histogram, const histogram_step *ste
                             npyx_error *error) {
     npyx_blocks *blocks = &histogram->blocks;
     const npyx_placing *placing = &histogram->placing;
-    npyx_reader_rest(&blocks->reader);
+    npyx_reader_quiesce(&blocks->reader);
     npyx_blocks_begin(blocks, histogram->source, &histogram->view);
     if (step->work.run != NULL && !blocks->is_done)
         npyx_reader_set_work(&blocks->reader, step->work);

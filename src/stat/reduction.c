@@ -235,7 +235,7 @@ static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
         if (r->wants_crc32)
             extend_checksums(r, blocks->items, blocks->nelem);
     }
-    npyx_reader_rest(&blocks->reader);
+    npyx_reader_quiesce(&blocks->reader);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 

@@ -322,7 +322,7 @@ npyx_status npyx_reduction_pass_by(npyx_reduction *r, npyx_error *error) {
         NPYX_TRY(npyx_reader_fill(reader, row, INT64_MAX, error));
         label_add_block(r);
     }
-    npyx_reader_rest(reader);
+    npyx_reader_quiesce(reader);
     if (!r->label_rows->total->is_sound)
         return NPYX_DONE;
     label_give(r);

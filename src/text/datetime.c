@@ -69,7 +69,7 @@ static bool unit_divide(npyx_unit *unit, int32_t *multiple, int32_t divisor) {
 /* Reads the digits at the start of *rest and moves it past them; false for 0 and above INT32_MAX. */
 static bool count_read(npyx_span *rest, int32_t *count) {
     uint64_t number;
-    *rest = npyx_span_behind(*rest, npyx_span_digits(*rest, &number));
+    *rest = npyx_span_after(*rest, npyx_span_digits(*rest, &number));
     *count = number > INT32_MAX ? 0 : (int32_t)number;
     return *count > 0;
 }
@@ -88,7 +88,7 @@ bool npyx_unit_parse(const char *text, size_t nbytes, npyx_unit *unit, int32_t *
         *multiple = 1;
     if (slash == NULL)
         return true;
-    rest = npyx_span_behind(rest, name_nbytes + 1);
+    rest = npyx_span_after(rest, name_nbytes + 1);
     return count_read(&rest, &divisor) && rest.nbytes == 0 && unit_divide(unit, multiple, divisor);
 }
 
@@ -237,7 +237,7 @@ typedef struct datetime_parser {
 
 static bool datetime_take(datetime_parser *p, char c) {
     bool is_there = npyx_span_peek(p->rest, 0) == c;
-    p->rest = npyx_span_behind(p->rest, is_there);
+    p->rest = npyx_span_after(p->rest, is_there);
     return is_there;
 }
 

@@ -64,7 +64,7 @@ static npyx_status read_code_point(npyx_json_reader *r, npyx_error *error) {
     uint32_t code_point = (uint32_t)unit;
     size_t nbytes = 6;
     if (unit >= 0xd800 && unit < 0xe000) {
-        bool has_pair = unit < 0xdc00 && npyx_span_begins(npyx_span_behind(json_rest(r), 6), "\\u");
+        bool has_pair = unit < 0xdc00 && npyx_span_begins(npyx_span_after(json_rest(r), 6), "\\u");
         int64_t low = has_pair ? npyx_span_hex(json_rest(r), 8, 4) : -1;
         if (low < 0xdc00 || low >= 0xe000)
             return json_fail(r, r->off, "a surrogate stands alone, which is not a character", error);
@@ -198,7 +198,7 @@ static npyx_status json_read_value(npyx_json_reader *r, npyx_error *error) {
         }
     }
     /* the words that Python's json.dumps writes for numbers that JSON lacks */
-    npyx_span number = npyx_span_behind(json_rest(r), c == '-');
+    npyx_span number = npyx_span_after(json_rest(r), c == '-');
     bool is_no_number = npyx_span_begins(number, "Infinity") || npyx_span_begins(json_rest(r), "NaN");
     return json_fail(
         r, r->off,

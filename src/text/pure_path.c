@@ -8,9 +8,9 @@ typedef struct path_pieces {
 } path_pieces;
 
 static path_pieces pieces_of(npyx_span path, size_t drive_nbytes, size_t root_nbytes) {
-    npyx_span behind = npyx_span_behind(path, drive_nbytes);
+    npyx_span behind = npyx_span_after(path, drive_nbytes);
     return (path_pieces){
-        {path.text, drive_nbytes}, {behind.text, root_nbytes}, npyx_span_behind(behind, root_nbytes)};
+        {path.text, drive_nbytes}, {behind.text, root_nbytes}, npyx_span_after(behind, root_nbytes)};
 }
 
 static bool is_slash(int c) {
@@ -129,7 +129,7 @@ static char *write_parts(npyx_span rest, char separator, char *end) {
     while (rest.nbytes > 0) {
         const char *at = memchr(rest.text, separator, rest.nbytes);
         npyx_span part = {rest.text, at == NULL ? rest.nbytes : (size_t)(at - rest.text)};
-        rest = npyx_span_behind(rest, part.nbytes + (at != NULL));
+        rest = npyx_span_after(rest, part.nbytes + (at != NULL));
         if (part.nbytes == 0 || npyx_span_is(part, "."))
             continue;
         if (end > begin)

@@ -29,13 +29,13 @@ static inline bool npyx_is_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static inline npyx_span npyx_span_behind(npyx_span s, size_t nbytes) {
+static inline npyx_span npyx_span_after(npyx_span s, size_t nbytes) {
     return (npyx_span){s.text + nbytes, s.nbytes - nbytes};
 }
 
 static inline npyx_span npyx_span_trim(npyx_span s) {
     while (s.nbytes > 0 && npyx_is_blank(s.text[0]))
-        s = npyx_span_behind(s, 1);
+        s = npyx_span_after(s, 1);
     while (s.nbytes > 0 && npyx_is_blank(s.text[s.nbytes - 1]))
         s.nbytes--;
     return s;
@@ -99,7 +99,7 @@ static inline int64_t npyx_span_hex(npyx_span s, size_t off, size_t ndigits) {
 static inline npyx_span npyx_span_cut(npyx_span *rest, char c) {
     const char *at = rest->nbytes == 0 ? NULL : memchr(rest->text, c, rest->nbytes);
     npyx_span piece = {rest->text, at == NULL ? rest->nbytes : (size_t)(at - rest->text)};
-    *rest = at == NULL ? (npyx_span){NULL, 0} : npyx_span_behind(*rest, piece.nbytes + 1);
+    *rest = at == NULL ? (npyx_span){NULL, 0} : npyx_span_after(*rest, piece.nbytes + 1);
     return npyx_span_trim(piece);
 }
 

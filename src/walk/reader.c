@@ -27,7 +27,7 @@ void npyx_reader_expect(npyx_reader *reader, int64_t nrows) {
 }
 
 void npyx_reader_set_work(npyx_reader *reader, npyx_work work) {
-    npyx_reader_rest(reader);
+    npyx_reader_quiesce(reader);
     reader->work = work;
     if (work.block_nbytes > 0)
         reader->most_nbytes = (int64_t)work.block_nbytes;
@@ -35,7 +35,7 @@ void npyx_reader_set_work(npyx_reader *reader, npyx_work work) {
         reader->block_nbytes = reader->most_nbytes;
 }
 
-void npyx_reader_rest(npyx_reader *reader) {
+void npyx_reader_quiesce(npyx_reader *reader) {
     if (reader->ahead != NULL)
         reader->nrows_read = 0; /* the block is there */
     npyx_read_ahead_stop(reader->ahead);
@@ -52,7 +52,7 @@ void npyx_reader_move(npyx_reader *reader, int64_t off, int64_t first_item) {
 void npyx_reader_clear(npyx_reader *reader) {
     if (reader->host == NULL)
         return;
-    npyx_reader_rest(reader);
+    npyx_reader_quiesce(reader);
     npyx_free(reader->host, reader->buffer);
     npyx_free(reader->host, reader->window);
     *reader = (npyx_reader){0};

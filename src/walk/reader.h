@@ -46,12 +46,12 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
 void npyx_reader_expect(npyx_reader *reader, int64_t nrows);
 
 /* Says what the caller will do with all of every block: if there is much to read in order, other threads may
- * do some of it (see result). Until npyx_reader_rest or clear, what work.ctx points to must not change. */
+ * do some of it (see result). Until npyx_reader_quiesce or clear, what work.ctx points to must not change. */
 void npyx_reader_set_work(npyx_reader *reader, npyx_work work);
 
 /* Ends what other threads do for the reader, which loses its current block and its work. Call it before the
  * source is closed; a zero-initialised reader is accepted. */
-void npyx_reader_rest(npyx_reader *reader);
+void npyx_reader_quiesce(npyx_reader *reader);
 
 /* Moves to another view of the same shape and strides; off is its offset and first_item the number of its
  * first item. */
