@@ -94,7 +94,7 @@ STATEMENTS = {
     "... does not fit ...": WRITES.format("i1") + "; INSERT INTO t VALUES (NULL)",
     "every value is NULL; name a dtype ...": "SELECT npy_array(NULL)",
     "raw items need a dtype ...": "SELECT npy_stack(data) FROM npy_rows('X.npy')",
-    "... is JSON, as a row of several items is; npy_stack makes an array of such rows": "SELECT npy_array(value) FROM npy_rows('X.npy')",
+    "... is JSON, like a row of several items; use npy_stack to make an array from such rows": "SELECT npy_array(value) FROM npy_rows('X.npy')",
     "its folder does not exist": "SELECT * FROM npy_write('gone/x.npy', npy_from_json('[1]'))",
     "cannot be written in its folder (...)": "SELECT * FROM npy_write('/proc/x.npy', npy_from_json('[1]'))",
     "cannot be opened for writing (...)": f"SELECT * FROM npy_write('{'x' * 300}', npy_from_json('[1]'))",
@@ -113,7 +113,7 @@ STATEMENTS = {
     "values are JSON here (structured items); compare one field, as in npy_rows('X.npy', '', '', 'field')": (
         "SELECT * FROM npy_rows('structured/plain.npy') WHERE value > 1"
     ),
-    "npy_mean: '...' is a TEXT; npy_from_json makes an array of JSON": "SELECT npy_mean(value) FROM npy_rows('X.npy')",
+    "npy_mean: '...' is a TEXT; npy_from_json makes an array from JSON": "SELECT npy_mean(value) FROM npy_rows('X.npy')",
     "npy_mean: takes an array, not a number; for the numbers in rows, use avg(value)": "SELECT npy_mean(value) FROM npy_rows('y.npy')",
     "npy_mean: '...' is a TEXT; to open a path, use npy_file, as in SELECT npy_mean(array) FROM npy_file(...)": "SELECT npy_mean('X.npy')",
     "npy_dot: a number is not an array; pass a .npy BLOB, or a handle from npy_file": "SELECT npy_dot(1, 2)",
@@ -379,7 +379,7 @@ SITUATIONS = {
     "is plain text, which is not replaced; remove it first": written_over_a_text,
     "is being written to by another writer": two_writers,
     "was changed by another program after its rows were read": changed_after_reading,
-    "is no longer as this table has written it": written_by_others,
+    "is no longer as this table wrote it": written_by_others,
     "has changed since the table was made": changed_since,
     "the header has no room for more rows": tight_header,
     "string or blob too big": limited("SELECT zeroblob(3000)"),

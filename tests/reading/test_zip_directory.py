@@ -333,7 +333,7 @@ def test_several_zips_one_after_the_other_lose_none_in_silence(connect):
 
 def test_nothing_before_or_behind_a_zip_is_dropped_by_adding_to_it(connect, tmp_path):
     db, inner, path = connect(), npz_bytes({"a": np.arange(3)}), tmp_path / "x.npz"
-    for contents, word in ((inner + b"tail", "4 bytes stand behind the zip"), (b"#!/bin/sh\n" + inner, "is a script, which is not replaced")):
+    for contents, word in ((inner + b"tail", "4 bytes after the zip would be lost"), (b"#!/bin/sh\n" + inner, "is a script, which is not replaced")):
         path.write_bytes(contents)
         assert db.execute("SELECT name FROM npz_members(?)", (str(path),)).fetchall() == [("a",)]
         db.execute(f"CREATE VIRTUAL TABLE temp.o USING npy('{path}', mode='a')")

@@ -143,7 +143,7 @@ ROUND_SECONDS = 4
 # What a writer may be told; more of it would be a fault.
 EXPECTED = re.compile(
     "is being written to by another writer|was changed or replaced by another program while it was written to|was made by another writer meanwhile"
-    "|is no longer as this table has written it|the shape says 3 rows, and there are 1|database is locked|refused by the test"
+    "|is no longer as this table wrote it|the shape says 3 rows, and there are 1|database is locked|refused by the test"
 )
 Transaction = collections.namedtuple("Transaction", "name path replaces nparts start end outcome")
 

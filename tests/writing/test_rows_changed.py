@@ -705,4 +705,4 @@ def test_a_file_that_the_table_has_not_written(folder):
     db.execute("INSERT INTO out VALUES (7)")
     assert db.execute("SELECT * FROM out").fetchall() == [(7,)]
     np.save("out.npy", np.arange(3.0))
-    assert "is no longer as this table has written it" in error_of(db, "SELECT * FROM out")
+    assert "is no longer as this table wrote it" in error_of(db, "SELECT * FROM out")

@@ -172,8 +172,8 @@ WRONG = [
     ("(hex(zeroblob(600)), 1)", "at most 1024 make the name of a file"),
     ("('last', 1)", "is that of the sample before, too"),
     ("('k', NULL)", "a sample has at least one part; all columns are NULL"),
-    ("('k', 'x')", "column 'cls': is no integer but 'x'"),
-    ("('k', 1.5)", "column 'cls': is no integer but '1.5'"),
+    ("('k', 'x')", "column 'cls': is not an integer but 'x'"),
+    ("('k', 1.5)", "column 'cls': is not an integer but '1.5'"),
     ("('k', x'31ff')", "column 'cls': is no integer"),
 ]
 
@@ -510,7 +510,7 @@ def test_two_tables_of_one_path_in_one_transaction(connect, folder, of_one, of_o
     else:
         db.execute("COMMIT")
         assert contents() == shard_writer(of_b, 1) and not leftovers()
-        with pytest.raises(sqlite3.Error, match="is no longer as this table has written it"):
+        with pytest.raises(sqlite3.Error, match="is no longer as this table wrote it"):
             insert(db, [("z", {"cls": b"1"})], "one")
         assert contents() == shard_writer(of_b, 1)
 

@@ -202,7 +202,7 @@ def test_a_file_of_another_table_is_not_adopted(connect, folder, path):
     assert [value for value, in db.execute("SELECT value FROM npy_rows(?)", (path,))] == [1]
     db.execute(insert.format("b", 2))
     written = contents(path)
-    with pytest.raises(sqlite3.Error, match="is no longer as this table has written it"):
+    with pytest.raises(sqlite3.Error, match="is no longer as this table wrote it"):
         db.execute(insert.format("a", 3))
     assert contents(path) == written
     db.execute(insert.format("b", 4))

@@ -271,7 +271,7 @@ def test_a_file_that_changed_is_not_written_to(connect, folder):
     db.execute("INSERT INTO out VALUES (1)")
     np.save("out.npy", np.arange(5, dtype="i4"))
     before = contents()
-    assert "is no longer as this table has written it" in error_of(db, "INSERT INTO out VALUES (2)")
+    assert "is no longer as this table wrote it" in error_of(db, "INSERT INTO out VALUES (2)")
     np.save("added.npy", np.arange(3))
     make(db, "added.npy", "added", mode="a")
     np.save("added.npy", np.arange(3, dtype="f4"))
@@ -538,7 +538,7 @@ def test_two_writers_of_one_file(connect, folder):
     assert not two.in_transaction and contents() == npy_bytes(np.array([1], "i4"))  # whole, the first one's
     two.execute("INSERT INTO out VALUES (2)")  # which is what it replaces now
     assert contents() == npy_bytes(np.array([2], "i4"))
-    assert "is no longer as this table has written it" in error_of(one, "INSERT INTO out VALUES (3)")
+    assert "is no longer as this table wrote it" in error_of(one, "INSERT INTO out VALUES (3)")
     only(folder, "out.npy")
     three, four = connect(), connect()
     for db in (three, four):
