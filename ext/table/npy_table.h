@@ -39,7 +39,7 @@ typedef struct npyext_layout {
     npyx_arena arena;
     bool is_side_by_side; /* one column per array */
     bool reads_values;    /* for a cursor: opens the values of objects */
-    bool has_whole_rows;  /* rows of more than one item are one column, `row` */
+    bool has_whole_rows;  /* rows of several items are one column, `row` */
     bool lists_arrays;    /* each row is an array: its name, and all of it */
     npyext_layout_array *arrays;
     int64_t narrays, capacity_narrays;

@@ -49,7 +49,7 @@ static npyext_layout_array *layout_append_array(npyext_layout *layout) {
     return added;
 }
 
-/* Makes the text `<f4[*, 128]`. */
+/* Makes the array's form, such as `<f4[*, 128]`. */
 static npyx_status make_form(npyext_layout *layout, npyext_layout_array *made, npyx_error *error) {
     const npyx_array *array = &made->array;
     npyx_buffer text = {.host = layout->arena.host};
@@ -235,7 +235,7 @@ static npyx_status layout_make_views(npyext_layout *layout, npyx_error *error) {
     return layout->is_side_by_side ? check_rows(layout, error) : NPYX_OK;
 }
 
-/* ---- what they are ---- */
+/* ---- the declaration ---- */
 
 npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error) {
     npyext_declaration *declaration = layout->declaration;
@@ -295,7 +295,7 @@ static npyx_status layout_compare_columns(const npyext_layout *layout, npyx_erro
                                  layout_advice);
 }
 
-/* ---- all of it ---- */
+/* ---- reading a layout ---- */
 
 /* Makes the view of a layout that lists_arrays: as many rows as there are entries. */
 static npyx_status layout_list(npyext_layout *layout, npyx_error *error) {

@@ -464,7 +464,7 @@ static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value 
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- making and freeing ---- */
 
 static void shards_free(npyext_transaction *transaction) {
     npyext_shard_writer *writer = shards_of(transaction);

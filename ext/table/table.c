@@ -23,7 +23,7 @@ double npyext_table_take_rowid(sqlite3_index_info *info, double nrows, npyext_pl
     return nrows;
 }
 
-/* ---- making and unmaking ---- */
+/* ---- creating, connecting and dropping ---- */
 
 int npyext_table_disconnect(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;

@@ -311,7 +311,7 @@ const npyext_transaction_ops npyext_table_editor_ops = {.open = editor_open,
                                                         .read = editor_read,
                                                         .free = editor_free};
 
-/* ---- all of it ---- */
+/* ---- making an editor ---- */
 
 /* Refuses a format, and says how to make a new file instead. */
 static npyx_status editor_fail_format(npyx_format format, npyx_error *error) {
