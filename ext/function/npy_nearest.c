@@ -10,7 +10,7 @@
 #include "source/operand.h"
 
 enum { NEAREST_DEFAULT_K = 10 };
-enum { NEAREST_DATA = 16 }; /* the column that is looked for by number */
+enum { NEAREST_DATA = 16 }; /* the column that is looked up by number */
 
 /* An array that had a hit when it was read. */
 typedef struct nearest_array {

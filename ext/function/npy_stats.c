@@ -68,7 +68,7 @@ static const npyx_stats *stats_of_row(const stats_cursor *cursor) {
     return &reduction->stats[row * reduction->nleaves + cursor->leaf];
 }
 
-/* A statistic that is an item: the least, the greatest, and the mean of dates. */
+/* A statistic that is an item: the least, the greatest, and of dates the mean and the median. */
 typedef struct item_statistic {
     npyx_dtype dtype;
     const uint8_t *bytes; /* NULL: there is none */
