@@ -1,4 +1,4 @@
-/* The table functions, one a file of the same name; npyext.c registers them. */
+/* The table functions, each in a file of its own name; npyext.c registers them. */
 #ifndef NPYEXT_FUNCTIONS_H
 #define NPYEXT_FUNCTIONS_H
 
@@ -20,10 +20,15 @@ extern const npyext_function npyext_npy_nearest;
 extern const npyext_function npyext_npy_compare;
 extern const npyext_function npyext_npy_write;
 
-/* Of introspection.c: what is loaded, and what it did. Scalar functions of no arguments, the last of one at
- * most, whose user data is the registration. */
+/* ---- introspection.c: what is loaded, and what it has done ----
+ * Scalar functions whose user data is the registration.
+ */
+
+/* npyext_version(): this build's version. */
 void npyext_version_function(sqlite3_context *context, int argc, sqlite3_value **argv);
+/* npyext_debug(): versions, entry point and settings, as JSON. */
 void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **argv);
+/* npyext_counters(['process']): what this connection has read, or all of the process have, as JSON. */
 void npyext_counters_function(sqlite3_context *context, int argc, sqlite3_value **argv);
 
 #endif

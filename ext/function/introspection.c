@@ -1,3 +1,4 @@
+/* What is loaded, and what it has done: the version, the settings and the counters. */
 #include "format/tar.h"
 #include "functions.h"
 #include "io/threads.h"
@@ -20,7 +21,7 @@ void npyext_version_function(sqlite3_context *context, int argc, sqlite3_value *
 #define COMPILER "unknown"
 #endif
 
-/* A fact as `"key":text`, the text in quotes unless it is a word of JSON's own. */
+/* A fact as `"key":text`; the text is quoted unless it is a word of JSON's own. */
 typedef struct fact {
     const char *key, *text;
     bool is_word;

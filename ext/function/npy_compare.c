@@ -6,29 +6,30 @@
 #include "scan/cursor.h"
 #include "stat/difference.h"
 
-/* With columns that need no more than to know whether and where items differ, reading stops there. */
+/* If no column needs more than whether and where items differ, reading stops at the first difference. */
 enum { NEEDS_FIRST = NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_ITEMS, NEEDS_EVERY = NEEDS_FIRST | NPYEXT_NEEDS_CRC };
 
-/* ---- one of two files: its entries by their names, each to be taken once, and the array at hand ----
- *
- * Of an .npz the last of equal names counts, as in NumPy; of a .ten equal names are taken in their order. */
+/* ---- one of two files: its entries by name, each to be taken once, and the current array ----
+ * In an .npz, the last of equal names counts, as in NumPy; so in a tar. In a .ten, equal names are
+ * taken in order.
+ */
 
 typedef struct listed_entry {
     int64_t index; /* of the entry */
     size_t name_off, name_nbytes;
     bool is_taken;
-    /* private: numbers of entries of the same name */
-    int64_t next_same; /* of all but the last */
-    int64_t current;   /* of the last: where those begin that may not be taken */
+    /* private: entries of the same name, by number */
+    int64_t next_same; /* for all but the last */
+    int64_t current;   /* for the last: the first of them that may still be free */
 } listed_entry;
 
 typedef struct array_side {
     npyx_archive *archive; /* borrowed; NULL: nothing is open */
     const char *path;      /* as messages show it; borrowed */
-    npyx_name_set names;   /* of the entries, by the same numbers */
+    npyx_name_set names;   /* of the entries, which have the same numbers */
     listed_entry *entries; /* in the order of the file */
     int64_t nentries, capacity_nentries;
-    const listed_entry *listed; /* the entry at hand; NULL: none */
+    const listed_entry *listed; /* the current entry; NULL: none */
     npyx_array array;           /* its description */
     npyx_entry entry;           /* its name */
 } array_side;
@@ -71,7 +72,7 @@ static npyx_status side_append(array_side *side, int64_t index, const npyx_entry
     return NPYX_OK;
 }
 
-/* Reads the names, all or, with only_index not negative, that of one entry. Polls the host. */
+/* Reads the names of all entries or, if only_index is not negative, of that one. Polls the host. */
 static npyx_status side_list(array_side *side, int64_t only_index, npyx_error *error) {
     npyx_status status = NPYX_OK;
     for (int64_t index = only_index < 0 ? 0 : only_index; status == NPYX_OK; index++) {
@@ -87,19 +88,19 @@ static npyx_status side_list(array_side *side, int64_t only_index, npyx_error *e
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-/* The first entry of a name that is not taken, or NULL. */
+/* The first entry of a name that has not been taken, or NULL. */
 static listed_entry *side_find(array_side *side, const char *name, size_t nbytes) {
     int64_t nsame, last = npyx_name_set_find(&side->names, name, nbytes, &nsame);
     if (last < 0)
         return NULL;
-    int64_t *current = &side->entries[last].current; /* kept: a file may hold a million of one name */
+    int64_t *current = &side->entries[last].current; /* kept, since a file may hold a million of one name */
     while (side->entries[*current].is_taken && *current != last)
         *current = side->entries[*current].next_same;
     listed_entry *entry = &side->entries[*current];
     return entry->is_taken ? NULL : entry;
 }
 
-/* Makes an entry the one at hand and reads its header. NPYX_DONE: it is no array, and nothing is at hand. */
+/* Makes an entry the current one and reads its header. NPYX_DONE: it is not an array, and none is current. */
 static npyx_status side_describe(array_side *side, const listed_entry *listed, npyx_error *error) {
     npyx_array_clear(&side->array);
     side->listed = listed;
@@ -111,8 +112,9 @@ static npyx_status side_describe(array_side *side, const listed_entry *listed, n
     return NPYX_DONE;
 }
 
-/* Whether the file holds exactly one array, then the entry *only; NULL otherwise. What cannot be read is
- * taken for one: its error comes when it is described. Fails with NPYX_NOMEM and NPYX_INTERRUPTED alone. */
+/* *only: the entry of the only array in the file, or NULL if there are none or several. What cannot be read
+ * counts as an array: its error comes when it is described. Fails only with NPYX_NOMEM and
+ * NPYX_INTERRUPTED. */
 static npyx_status side_find_only(array_side *side, listed_entry **only, npyx_error *error) {
     *only = NULL;
     for (int64_t i = 0; i < side->nentries; i++) {
@@ -142,12 +144,12 @@ typedef struct compare_cursor {
     npyext_files other_files;
     npyext_opened other_opened;
     array_side sides[2];
-    bool is_open;        /* both files, or what is at fault with them was told */
-    listed_entry *alone; /* b's, when either file holds one array: they are compared whatever their names */
-    int64_t next[2];     /* numbers in the listings: a's first, then what is left of b's */
-    /* the row at hand */
-    int faulty;         /* the side that the error is of; -1: the call */
-    const char *result; /* as the column status has it */
+    bool is_open;        /* both files are, or their fault was reported */
+    listed_entry *alone; /* b's, if each file holds one array: they are compared whatever their names */
+    int64_t next[2];     /* positions in the listings: a's first, then what is left of b's */
+    /* the current row */
+    int faulty;         /* the side that the error is about; -1: the call */
+    const char *result; /* for the column status */
     bool has_items;     /* difference is known */
     npyx_difference difference;
 } compare_cursor;
@@ -190,7 +192,7 @@ static npyx_status check_one_file(const npyext_files *files, npyx_error *error) 
     return npyx_fail(error, NPYX_INVALID, -1, "names %zu files; npy_compare takes one on each side", nfiles);
 }
 
-/* The faults of the call: always errors. */
+/* Faults of the call are always errors. */
 static npyx_status resolve(compare_cursor *compare, npyx_error *error) {
     npyext_scan *scan = &compare->base.scan;
     const npyext_argument *other = &scan->arguments[NPYEXT_OTHER_SOURCE];
@@ -261,7 +263,7 @@ static npyx_status find_difference(compare_cursor *compare, npyx_error *error) {
     return status;
 }
 
-/* Compares the arrays at hand. */
+/* Compares the current arrays. */
 static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
     const npyx_array *a = &compare->sides[0].array, *b = &compare->sides[1].array;
     compare->result = "shape";
@@ -282,21 +284,21 @@ static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Whether `name = ?` leaves the row out. */
+/* Whether a condition on name leaves out the row. */
 static bool is_pruned(const compare_cursor *compare, int side, const listed_entry *listed) {
     const char *name = listed_name(&compare->sides[side], listed);
     return compare->alone == NULL &&
            npyext_prune_leaves_out(&compare->base.scan.name_prune, name, listed->name_nbytes);
 }
 
-/* What b has for an entry of a; NULL: nothing. */
+/* What b has for an entry of a, or NULL. */
 static listed_entry *partner_of(compare_cursor *compare, const listed_entry *listed) {
     if (compare->alone != NULL)
         return compare->alone->is_taken ? NULL : compare->alone;
     return side_find(&compare->sides[1], listed_name(&compare->sides[0], listed), listed->name_nbytes);
 }
 
-/* An entry of a, and its partner. NPYX_DONE: it is no array. */
+/* An entry of a, and its partner. NPYX_DONE: there is no row for it. */
 static npyx_status visit_a(compare_cursor *compare, listed_entry *listed, npyx_error *error) {
     listed_entry *partner = partner_of(compare, listed);
     if (is_pruned(compare, 0, listed)) {
@@ -319,7 +321,7 @@ static npyx_status visit_a(compare_cursor *compare, listed_entry *listed, npyx_e
     return status == NPYX_OK ? compare_arrays(compare, error) : status;
 }
 
-/* The next entry that may be a row; NPYX_DONE: it is none. */
+/* The next entry that may be a row; NPYX_DONE: it is not. */
 static npyx_status visit_next(compare_cursor *compare, npyx_error *error) {
     for (int k = 0; k < 2; k++) {
         array_side *side = &compare->sides[k];
@@ -346,11 +348,11 @@ static npyx_status compare_step(npyext_cursor *cursor, npyx_error *error) {
     compare->sides[0].listed = compare->sides[1].listed = NULL;
     npyx_status status = compare->is_open ? visit_next(compare, error) : open_files(compare, error);
     for (int k = 0; k < 2 && !compare->is_open && status != NPYX_OK; k++)
-        compare->next[k] = compare->sides[k].nentries; /* its row is all there is to say */
+        compare->next[k] = compare->sides[k].nentries; /* the error's row is the only one */
     if (!compare->is_open && status == NPYX_OK)
         status = NPYX_DONE;
     compare->is_open = true;
-    /* what array_key tells rows apart by: the same for the same arrays, whatever was pruned before them */
+    /* what array_key is made from: the same for the same arrays, whatever was pruned before them */
     cursor->scan.index = compare->next[0] + compare->next[1];
     return status;
 }
@@ -361,7 +363,7 @@ static npyx_status compare_begin(npyext_cursor *cursor, const npyext_request *re
     return cursor->scan.has_null ? NPYX_OK : resolve((compare_cursor *)cursor, error);
 }
 
-/* a's name, or b's when a is a .npy, which has none. */
+/* a's name, or b's if a is a .npy, which has none. */
 static void compare_name(sqlite3_context *context, npyext_cursor *cursor) {
     const compare_cursor *compare = (compare_cursor *)cursor;
     const listed_entry *a = compare->sides[0].listed, *b = compare->sides[1].listed;
@@ -373,7 +375,7 @@ static void compare_name(sqlite3_context *context, npyext_cursor *cursor) {
 NPYEXT_KNOWN_RESULT(static, compare_status, const compare_cursor *compare = (compare_cursor *)cursor,
                     !cursor->scan.has_error, sqlite3_result_text, compare->result, -1, SQLITE_STATIC)
 
-/* Numbers of the items; SQLite makes NULL of a NaN. */
+/* Numbers about the items; SQLite turns a NaN into NULL. */
 #define COMPARE_NUMBER(name, is_known, result, number)                                                       \
     NPYEXT_KNOWN_RESULT(static, name, const compare_cursor *compare = (compare_cursor *)cursor;              \
                         const npyx_difference *found = &compare->difference,                                 \

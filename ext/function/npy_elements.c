@@ -10,13 +10,13 @@ enum {
     ELEMENTS_IDX,
     ELEMENTS_I0, /* I0 + K is the coordinate along axis K, for K from 0 to 3 */
     ELEMENTS_VALUE = ELEMENTS_I0 + 4,
-    ELEMENTS_REAL = ELEMENTS_VALUE + 9, /* behind the arguments */
+    ELEMENTS_REAL = ELEMENTS_VALUE + 9, /* after the arguments */
     ELEMENTS_IMAG,
     ELEMENTS_I4 = ELEMENTS_IMAG + 3, /* I4 + K - 4, for K from 4 to 63 */
     ELEMENTS_AFTER = ELEMENTS_I4 + NPYX_MAX_NDIM - 4
 };
 
-/* The axis whose coordinate a column is; -1 for other columns. */
+/* The axis that a column is the coordinate of; -1 for other columns. */
 static int elements_axis(int column) {
     if (column >= ELEMENTS_I0 && column < ELEMENTS_I0 + 4)
         return column - ELEMENTS_I0;
@@ -29,12 +29,12 @@ typedef struct elements_cursor {
     /* what the WHERE clause leaves */
     npyext_range idx_range;
     npyext_range ranges[NPYX_MAX_NDIM]; /* by file axis */
-    uint64_t ranged_axes;               /* bit K: ranges[K] is one */
-    /* what changes from array to array */
+    uint64_t ranged_axes;               /* bit K: ranges[K] is set */
+    /* for the open array */
     npyx_view view;     /* the selection's, narrowed */
-    int64_t first, end; /* the positions of it that the idx range leaves */
+    int64_t first, end; /* the positions in it that the idx range leaves */
     npyx_blocks blocks;
-    int64_t block_nskipped; /* elements of the next block that are not wanted */
+    int64_t block_nskipped; /* elements at the start of the next block that are not wanted */
 } elements_cursor;
 
 static void narrow_axis(npyx_view *view, int file_axis, int64_t low, int64_t high) {
@@ -44,13 +44,13 @@ static void narrow_axis(npyx_view *view, int file_axis, int64_t low, int64_t hig
     }
 }
 
-/* Narrows the view to what the ranges leave of it. Those of axes that the array does not have leave nothing:
- * such a coordinate is NULL. */
+/* Narrows the view to what the ranges leave of it. A range of an axis that the array does not have leaves
+ * nothing, because such a coordinate is NULL. */
 static void narrow_view(elements_cursor *elements) {
     npyx_view *view = &elements->view;
     bool is_empty = elements->idx_range.low > elements->idx_range.high;
     *view = elements->items.base.selection.view;
-    int64_t inner = 1; /* the range is one of the first axis, too */
+    int64_t inner = 1; /* the idx range limits the first axis, too */
     for (int axis = 1; axis < view->file_ndim; axis++)
         inner *= view->file_shape[axis] == 0 ? 1 : view->file_shape[axis];
     if (!is_empty)
@@ -70,7 +70,7 @@ static void narrow_view(elements_cursor *elements) {
     }
 }
 
-/* 1 where idx rises from each element to the next, -1 where it falls; 0: neither. */
+/* 1 if idx rises from each element to the next, -1 if it falls, 0 if it does neither. */
 static int idx_direction(const npyx_view *view) {
     int direction = 0, last_file_axis = -1;
     for (int axis = 0; axis < view->ndim; axis++) {
@@ -85,7 +85,7 @@ static int idx_direction(const npyx_view *view) {
     return direction == 0 ? 1 : direction;
 }
 
-/* The first position whose idx is at least bound, or with a falling idx at most. */
+/* The first position whose idx is at least bound or, if idx falls, at most bound. */
 static int64_t position_of(const npyx_view *view, int64_t bound, int direction) {
     int64_t low = 0, high = npyx_view_nelem(view);
     while (low < high) {
@@ -98,7 +98,8 @@ static int64_t position_of(const npyx_view *view, int64_t bound, int direction) 
     return low;
 }
 
-/* Finds the positions of the idx range. Where the axes run in opposite directions they are all looked at. */
+/* Finds the positions of the idx range. If the axes run in opposite directions, all are checked one by
+ * one. */
 static void find_positions(elements_cursor *elements) {
     const npyext_range range = elements->idx_range;
     const npyx_view *view = &elements->view;
@@ -117,8 +118,8 @@ static void find_positions(elements_cursor *elements) {
         elements->first = elements->end = 0;
 }
 
-/* Goes to the first element, past those that OFFSET takes from the open array; where elements are looked at
- * one by one, these are stepped over. */
+/* Goes to the first element, past those of the open array that OFFSET skips; where elements are checked one
+ * by one, those are stepped over. */
 static void skip(elements_cursor *elements) {
     npyext_item_cursor *items = &elements->items;
     int64_t nelem = elements->end - elements->first, nskipped = items->is_checked ? 0
@@ -134,7 +135,7 @@ static void skip(elements_cursor *elements) {
     npyx_blocks_expect(&elements->blocks, nelem < items->window.nrows ? nelem : items->window.nrows);
 }
 
-/* Goes before the first element of the array that the selection holds. */
+/* Goes before the first element of the array in the selection. */
 static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx_error *error) {
     elements_cursor *elements = (elements_cursor *)items;
     npyext_selection *selection = &items->base.selection;
@@ -156,7 +157,7 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
     return NPYX_OK;
 }
 
-/* The next block of the open array where its items are asked for. */
+/* Reads the next block of the open array, if items are asked for. */
 static npyx_status elements_read_block(elements_cursor *elements, npyx_error *error) {
     npyext_item_cursor *items = &elements->items;
     npyx_blocks *blocks = &elements->blocks;
@@ -200,7 +201,7 @@ static int64_t idx_of(const elements_cursor *elements) {
                               : npyx_view_file_position(&elements->view, elements->items.position);
 }
 
-/* Whether the idx range leaves the element at hand, where they are looked at one by one. */
+/* Whether the current element is in the idx range, where they are checked one by one. */
 static bool elements_is_wanted(const npyext_item_cursor *items) {
     const elements_cursor *elements = (const elements_cursor *)items;
     int64_t idx = idx_of(elements);
@@ -239,7 +240,7 @@ NPYEXT_KNOWN_RESULT(static, elements_result_idx, const elements_cursor *at = (el
 NPYEXT_KNOWN_RESULT(static, elements_result_value, , true, npyext_items_result, (npyext_item_cursor *)cursor,
                     0, NULL)
 
-/* As ndarray.real and .imag: a number that is not complex is its own real part, and 0 its imaginary one. */
+/* Like ndarray.real and .imag: a number that is not complex is its own real part; its imaginary part is 0. */
 static void elements_result_part(sqlite3_context *context, npyext_cursor *cursor, bool is_imag) {
     const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     const npyx_dtype *dtype = npyext_selection_dtype(&items->base.selection);
@@ -266,7 +267,7 @@ static int elements_other_column(sqlite3_vtab_cursor *cursor, sqlite3_context *c
     return SQLITE_OK;
 }
 
-/* What is asked for in every row does not go through the table. */
+/* The column that is asked for in every row bypasses the table. */
 static int elements_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     bool is_plain = column == ELEMENTS_VALUE && npyext_result_plain(context, items->plain_type, items->item);
@@ -289,7 +290,7 @@ static const npyext_column elements_columns[] = {
     COORDINATE(3),
     [ELEMENTS_VALUE] = NPYEXT_VALUE("value", false, elements_result_value),
     NPYEXT_ITEM_ARGUMENTS,
-    /* BLOB is no affinity: HIDDEN alone would be NUMERIC */
+    /* BLOB gives no affinity; HIDDEN alone would give NUMERIC */
     [ELEMENTS_REAL] = NPYEXT_VALUE("real BLOB", true, elements_result_real),
     NPYEXT_VALUE("imag BLOB", true, elements_result_imag),
     NPYEXT_PATH(true),

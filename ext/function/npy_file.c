@@ -3,8 +3,8 @@
 #include "scan/survey.h"
 #include "source/array_value.h"
 
-/* Of a zip only an entry's first bytes tell whether it is an array. A header that is not sound is for those
- * to find out who use the handle. */
+/* In a zip, only an entry's first bytes tell whether it is an array. An unsound header is no error here, but
+ * where the handle is used. */
 static npyx_status file_visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->base.scan;
     if (scan->opened.archive->format != NPYX_FORMAT_NPZ)
@@ -18,7 +18,7 @@ static npyx_status file_visit(npyext_survey *survey, npyx_error *error) {
     return status == NPYX_OK ? NPYX_DONE : status;
 }
 
-/* Unlike other surveys it leaves files in the cache: what is done with a handle finds its file open. */
+/* Unlike other surveys, this one leaves files in the cache: whatever uses a handle finds its file open. */
 static const npyext_survey_methods file_methods = {
     .visit = file_visit, .only_format = -1, .keeps_files = true};
 

@@ -45,7 +45,7 @@ static npyx_status read_range(npyx_bins *bins, const npyext_argument *arguments,
     return npyx_bins_set_range(bins, ends[0], ends[1], error);
 }
 
-/* Takes bins and range out of the scan's arguments; they do not matter when one of these is NULL. */
+/* Takes bins and range from the scan's arguments; they do not matter if one of these is NULL. */
 static npyx_status read_bins(npyext_cursor *cursor, npyx_error *error) {
     const npyext_scan *scan = &cursor->scan;
     npyx_bins *bins = &((histogram_cursor *)cursor)->bins;
@@ -66,13 +66,13 @@ static npyx_status read_bins(npyext_cursor *cursor, npyx_error *error) {
     return read_range(bins, scan->arguments, error);
 }
 
-/* Counts the array that is open. */
+/* Counts the items of the open array. */
 static npyx_status histogram_make(npyext_cursor *base, npyx_error *error) {
     histogram_cursor *cursor = (histogram_cursor *)base;
     npyx_histogram *histogram = &cursor->histogram;
     const npyext_selection *selection = &base->selection;
     cursor->bin = -1;
-    if (cursor->base.is_again) /* an array of which they cannot be made is not left open */
+    if (cursor->base.is_again) /* counted already: an array that cannot be counted is not left open */
         return NPYX_OK;
     cursor->greatest = 0;
     if (!(base->scan.plan.needs & NPYEXT_NEEDS_ITEMS))
@@ -90,7 +90,7 @@ static npyx_status histogram_next_bin(npyext_cursor *base, npyx_error *error) {
     return ++cursor->bin < cursor->bins.nbins ? NPYX_OK : NPYX_DONE;
 }
 
-/* The counts stay for the next array's. */
+/* The counts stay until those of the next array take their place. */
 static void histogram_end(npyext_cursor *cursor) {
     (void)cursor;
 }
@@ -106,8 +106,8 @@ static npyx_status histogram_go_on(npyext_cursor *cursor, npyx_error *error) {
     return npyext_rows_step(cursor, &histogram_rows, error);
 }
 
-/* The count in block characters, those at the end an eighth wide to seven; the greatest count has BAR_WIDTH
- * of them, and none that is not 0 has nothing to show. */
+/* Draws the count in block characters, of which the last may be one to seven eighths wide. The greatest count
+ * has BAR_WIDTH of them, and any count above 0 at least an eighth of one. */
 static void histogram_draw(sqlite3_context *context, uint64_t count, uint64_t greatest) {
     enum { BAR_WIDTH = 40, BLOCK_NBYTES = 3 };
     char bar[(BAR_WIDTH + 1) * BLOCK_NBYTES];

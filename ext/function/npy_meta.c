@@ -3,7 +3,7 @@
 #include "functions.h"
 #include "scan/survey.h"
 
-/* Whether an entry is an array at all only its first bytes tell, so they are read whatever is asked. */
+/* Only an entry's first bytes tell whether it is an array, so they are read whatever is asked for. */
 static npyx_status meta_visit(npyext_survey *survey, npyx_error *error) {
     npyx_status status = npyext_survey_describe(survey, error);
     return status == NPYX_OK && !survey->base.selection.array.is_array ? NPYX_DONE : status;
@@ -24,7 +24,7 @@ META_WORD(meta_format, scan->opened.archive != NULL, npyx_format_name(scan->open
 META_WORD(meta_compression, scan->has_entry && scan->entry.zip_method >= 0,
           npyx_zip_method_name(scan->entry.zip_method))
 
-/* ---- of the array; NULL when its header was not sound ---- */
+/* ---- of the array; NULL if its header is not sound ---- */
 
 META_INTEGER(meta_itemsize, array->is_known && !array->is_foreign, array->dtype->itemsize)
 META_INTEGER(meta_has_objects, array->is_known, array->dtype->has_objects)
@@ -37,7 +37,7 @@ NPYEXT_SURVEY_RESULT(static, meta_kind, array->is_known && !array->is_foreign, m
 NPYEXT_SURVEY_RESULT(static, meta_byteorder, array->is_known && !array->is_foreign, meta_character,
                      npyx_dtype_byteorder(array->dtype))
 
-/* Of the .npy format; a .ten has none. */
+/* The version of the .npy format; a .ten has none. */
 static void meta_version(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_array *array = &cursor->selection.array;
     char version[3] = {(char)('0' + array->version_major), '.', (char)('0' + array->version_minor)};
@@ -45,7 +45,7 @@ static void meta_version(sqlite3_context *context, npyext_cursor *cursor) {
         npyext_result_text(context, version, sizeof version);
 }
 
-/* Where the first item lies in the file; one that was compressed lies nowhere. */
+/* Where the first item is in the file; NULL if it is compressed. */
 static void meta_data_offset(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_array *array = &cursor->selection.array;
     npyext_scan *scan = &cursor->scan;
@@ -54,7 +54,7 @@ static void meta_data_offset(sqlite3_context *context, npyext_cursor *cursor) {
     npyx_error error;
     if (!array->is_known || scan->entry.zip_method > 0 || archive->is_inflated)
         return;
-    if (archive->format != NPYX_FORMAT_TEN && /* whose offsets count from the start of the file */
+    if (archive->format != NPYX_FORMAT_TEN && /* its offsets count from the start of the file */
         npyx_archive_locate(archive, scan->index, &payload_off, &error) != NPYX_OK)
         npyext_result_error(context, npyext_scan_place(scan), &error);
     else

@@ -1,9 +1,9 @@
 /*
- * npy_nearest(source, member, slice, query, k, metric): the rows of all arrays of the source that lie nearest
- * to each query.
+ * npy_nearest(source, member, slice, query, k, metric): the rows nearest to each query, out of all arrays of
+ * the source.
  *
- * The first steps go through the arrays, whose faults are rows of their own; behind them come the hits. A hit
- * knows its array by number, and what it shows of it was noted when it was read.
+ * The first steps go through the arrays, whose errors are rows of their own; then come the hits. A hit has
+ * its array's number, and what it shows of the array was noted when that was read.
  */
 #include "functions.h"
 #include "scan/cursor.h"
@@ -11,28 +11,28 @@
 #include "stat/distance.h"
 
 enum { NEAREST_DEFAULT_K = 10 };
-enum { NEAREST_DATA = 16 }; /* the column that is looked for by number */
+enum { NEAREST_DATA = 16 }; /* the column that is looked up by number */
 
 /* An array that had a hit when it was read. */
 typedef struct nearest_array {
-    bool is_used;     /* for a sweep */
-    const char *path; /* the scan's, of its list of files */
-    npyx_entry entry; /* with a name of its own, below */
+    bool is_used;     /* while sweeping: it still has a hit */
+    const char *path; /* from the scan's list of files */
+    npyx_entry entry; /* its name is below */
     bool has_entry;
     int64_t key;
-    int64_t first, step; /* of the rows, as the file counts them */
-    npyx_dtype dtype;    /* a number's */
+    int64_t first, step; /* of the rows, as the file counts */
+    npyx_dtype dtype;    /* of numbers */
     char name[];
 } nearest_array;
 
 typedef struct nearest_cursor {
     npyext_cursor base;
-    bool is_ready; /* all arrays were read, for these arguments */
+    bool is_ready; /* all arrays have been read, for these arguments */
     npyx_nearest nearest;
-    nearest_array **arrays; /* by number; NULL where no hit is of it any more */
+    nearest_array **arrays; /* by number; NULL if no hit is in it any more */
     int64_t narrays, capacity;
-    int64_t nkept;      /* of them that are not NULL */
-    int64_t query, hit; /* at hand */
+    int64_t nkept;      /* how many are not NULL */
+    int64_t query, hit; /* the current ones */
 } nearest_cursor;
 
 /* ---- arrays that have hits ---- */
@@ -43,7 +43,7 @@ static void nearest_drop_array(nearest_cursor *cursor, int64_t number) {
     cursor->arrays[number] = NULL;
 }
 
-/* Drops those that have lost their hits to nearer ones. */
+/* Drops arrays whose hits have all given way to nearer ones. */
 static void nearest_sweep_arrays(nearest_cursor *cursor) {
     const npyx_nearest *nearest = &cursor->nearest;
     for (int64_t query = 0; query < nearest->nqueries; query++) {
@@ -59,7 +59,7 @@ static void nearest_sweep_arrays(nearest_cursor *cursor) {
     }
 }
 
-/* Notes the array that is open, as the last one. */
+/* Notes the open array as the last one. */
 static npyx_status nearest_note_array(nearest_cursor *cursor, npyx_error *error) {
     npyext_scan *scan = &cursor->base.scan;
     const npyx_view *view = &cursor->base.selection.view;
@@ -87,7 +87,7 @@ static npyx_status nearest_note_array(nearest_cursor *cursor, npyx_error *error)
     return NPYX_OK;
 }
 
-/* Reads the array that is open. */
+/* Reads the open array. */
 static npyx_status nearest_read(nearest_cursor *cursor, npyx_error *error) {
     npyext_selection *selection = &cursor->base.selection;
     npyx_nearest *nearest = &cursor->nearest;
@@ -175,7 +175,7 @@ static npyx_status nearest_begin(npyext_cursor *base, const npyext_request *requ
     npyx_status status = npyext_cursor_begin(base, request, error);
     cursor->query = 0;
     cursor->hit = -1;
-    if (status == NPYX_OK && base->selection.is_open && cursor->is_ready) /* the same once more */
+    if (status == NPYX_OK && base->selection.is_open && cursor->is_ready) /* the same call once more */
         return NPYX_OK;
     if (status == NPYX_OK)
         status = nearest_read_arguments(cursor, error);
@@ -183,13 +183,13 @@ static npyx_status nearest_begin(npyext_cursor *base, const npyext_request *requ
         status = nearest_read(cursor, error);
     if (status != NPYX_OK) {
         npyx_error reason = *error;
-        npyext_scan_clear(&base->scan); /* arguments at fault are looked at again */
+        npyext_scan_clear(&base->scan); /* so that faulty arguments are read again */
         *error = reason;
     }
     return status;
 }
 
-/* A step through the arrays: NPYX_DONE when another one must follow. */
+/* A step through the arrays. NPYX_DONE: another step must follow. */
 static npyx_status nearest_next_array(nearest_cursor *cursor, npyx_error *error) {
     npyx_status status = npyext_cursor_next_array(&cursor->base, error);
     if (status == NPYX_OK)
@@ -215,7 +215,7 @@ static npyx_status nearest_step(npyext_cursor *base, npyx_error *error) {
     base->is_eof = cursor->query == nearest->nqueries;
     if (base->is_eof)
         return NPYX_DONE;
-    /* what columns show of a file and its entry, they find in the scan */
+    /* columns about a file and its entry find these in the scan */
     const nearest_array *array = cursor->arrays[nearest->hits[cursor->query].items[cursor->hit].array];
     base->scan.path = array->path;
     base->scan.entry = array->entry;
@@ -239,7 +239,7 @@ NEAREST_RESULT(nearest_row, sqlite3_result_int64, array->first + hit->row * arra
 NEAREST_RESULT(nearest_distance, sqlite3_result_double, hit->distance)
 NEAREST_RESULT(nearest_query_row, sqlite3_result_int64, nearest->query)
 
-/* The row's items as little-endian bytes, which are kept in the file's order. */
+/* The row's items as little-endian bytes; they are kept in the file's byte order. */
 static void nearest_put_data(sqlite3_context *context, const nearest_cursor *cursor, const npyx_dtype *dtype,
                              const uint8_t *bytes) {
     npyx_buffer *scratch = &((nearest_cursor *)cursor)->base.scratch;
@@ -255,7 +255,7 @@ static void nearest_put_data(sqlite3_context *context, const nearest_cursor *cur
 }
 NEAREST_RESULT(nearest_data, nearest_put_data, nearest, &array->dtype, hit->bytes)
 
-/* No other column tells all hits apart. */
+/* No other column distinguishes all hits. */
 static void nearest_array_key(sqlite3_context *context, npyext_cursor *base) {
     static const uint8_t key[NPYX_SIPHASH_KEY_NBYTES];
     const nearest_cursor *cursor = (nearest_cursor *)base;
@@ -268,7 +268,8 @@ static void nearest_array_key(sqlite3_context *context, npyext_cursor *base) {
     sqlite3_result_int64(context, (sqlite3_int64)npyx_siphash(key, facts, sizeof facts));
 }
 
-/* A condition on path or name is one on the hits, and must not keep arrays from having any. */
+/* path and name are no NPYEXT_PATH and NPYEXT_NAME: conditions on them select among the hits, and must not
+ * leave out arrays whose rows compete. */
 static const npyext_column nearest_columns[] = {
     NPYEXT_OUTPUT("path TEXT", 0, npyext_result_path),
     NPYEXT_OUTPUT("name TEXT", 0, npyext_result_name),

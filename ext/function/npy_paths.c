@@ -1,4 +1,4 @@
-/* npy_paths(source): the files of a source, none of which is opened. */
+/* npy_paths(source): the files of a source. None is opened. */
 #include <errno.h>
 
 #include "functions.h"
@@ -7,7 +7,7 @@
 
 typedef struct paths_cursor {
     npyext_cursor base;
-    bool is_looked_up; /* the file at hand */
+    bool is_looked_up; /* the current file has been */
     bool is_known;
     npyx_file_info info;
 } paths_cursor;
@@ -16,8 +16,8 @@ static npyx_status paths_begin(npyext_cursor *cursor, const npyext_request *requ
     return npyext_scan_begin(&cursor->scan, request, false, error);
 }
 
-/* Of a BLOB its length is known. What is not there, or not to be seen, is no fault; what leads out of the
- * root is one, as everywhere. */
+/* The length of a BLOB is known. A file that does not exist or cannot be seen is no error; a path that leads
+ * out of the root is one, as everywhere. */
 static npyx_status paths_look_up(paths_cursor *cursor, npyx_error *error) {
     const npyext_scan *scan = &cursor->base.scan;
     npyx_host *host = &scan->connection->host;

@@ -1,5 +1,5 @@
 /* npy_quantile(source, member, slice, quantiles, axis): quantiles of arrays, one row for each of them and
- * each field or coordinate of the axes that are left. */
+ * each field or coordinate of the remaining axes. */
 #include "functions.h"
 #include "scan/array_rows.h"
 #include "stat/quantile.h"
@@ -8,14 +8,14 @@ enum { QUANTILE_DEFAULT_N = 5 }; /* the least, the quartiles, the greatest */
 
 typedef struct quantile_cursor {
     npyext_rows_cursor base;
-    /* of the call */
+    /* for the call */
     npyx_arena arena;
     npyx_quantile_method method;
     npyx_quantile *list;
     int64_t n;
-    /* of the array that is open */
+    /* for the open array */
     npyx_quantiles quantiles;
-    int64_t at; /* in the list */
+    int64_t at; /* the current one in the list */
 } quantile_cursor;
 
 static void quantile_end_array(npyext_cursor *cursor) {
@@ -91,7 +91,7 @@ static npyx_status quantile_begin_array(npyext_cursor *base, npyx_error *error) 
     return npyx_quantiles_begin(&cursor->quantiles, selection->payload, &selection->view, &options, error);
 }
 
-/* Fails when SQL has no value for an item: a date outside of the calendar. */
+/* Fails if SQL has no value for an item: a date outside the calendar. */
 static npyx_status quantile_check_items(quantile_cursor *cursor, npyx_error *error) {
     const npyx_quantiles *quantiles = &cursor->quantiles;
     const npyx_order_keys *keys = &quantiles->keys[quantiles->leaf];
@@ -107,7 +107,7 @@ static npyx_status quantile_check_items(quantile_cursor *cursor, npyx_error *err
     return NPYX_OK;
 }
 
-/* To the next quantile, field or coordinate of the open array; NPYX_DONE behind its last. */
+/* Goes to the next quantile, field or coordinate of the open array; NPYX_DONE after the last. */
 static npyx_status quantile_next_row(npyext_cursor *base, npyx_error *error) {
     quantile_cursor *cursor = (quantile_cursor *)base;
     if (cursor->n == 0)

@@ -4,25 +4,25 @@
 #include "functions.h"
 #include "scan/item_cursor.h"
 
-enum { ROWS_ROW, ROWS_VALUE, ROWS_DATA = 10 }; /* behind the arguments */
+enum { ROWS_ROW, ROWS_VALUE, ROWS_DATA = 10 }; /* after the arguments */
 
 typedef struct rows_cursor {
     npyext_item_cursor items; /* its items are rows, counted from the view's first */
-    npyext_range range;       /* of rows asked for, as the file counts them */
-    int64_t last;             /* of the rows asked for that the array at hand has */
+    npyext_range range;       /* the rows asked for, as the file counts */
+    int64_t last;             /* of those rows, the last in the open array */
     npyx_reader reader;
     bool needs_swap;
-    int64_t raw_nbytes;   /* of an item of the block at hand, when it is its own data; otherwise 0 */
-    npyx_buffer npy;      /* a row as a .npy: the header of all rows of the array, behind which each comes */
-    size_t header_nbytes; /* 0: it is not made yet */
+    int64_t raw_nbytes; /* of an item, if its bytes in the block are its `data`; otherwise 0 */
+    npyx_buffer npy;    /* a row as a .npy: the header, which all rows of the array share, and then the row */
+    size_t header_nbytes; /* 0: not made yet */
 } rows_cursor;
 
-/* The axes of a row: none, that of a scalar, in an array of one axis or none. */
+/* The number of axes of a row: none in an array of one axis or none, whose rows are scalars. */
 static int rows_item_ndim(const npyx_view *view) {
     return view->ndim <= 1 ? 0 : view->ndim - 1;
 }
 
-/* Goes before the first row that is wanted of the open array. */
+/* Goes before the first wanted row of the open array. */
 static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_error *error) {
     rows_cursor *rows = (rows_cursor *)items;
     npyext_selection *selection = &items->base.selection;
@@ -51,7 +51,7 @@ static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_err
     return NPYX_OK;
 }
 
-/* Reads a block with the row at hand in it. */
+/* Reads a block that contains the current row. */
 static npyx_status rows_read_block(rows_cursor *rows, npyx_error *error) {
     npyx_reader *reader = &rows->reader;
     npyext_item_cursor *items = &rows->items;
@@ -68,7 +68,7 @@ static npyx_status rows_read_block(rows_cursor *rows, npyx_error *error) {
     npyx_status status = npyext_items_convert(items, reader->rows, reader->row_nelem, &reader->nrows_read,
                                               reader->first_row * reader->row_nelem, &converted, error);
     if (status != NPYX_OK)
-        reader->nrows_read = 0; /* the block is not to be found converted */
+        reader->nrows_read = 0; /* or the block would be taken for converted */
     return status;
 }
 
@@ -95,12 +95,12 @@ static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error)
     if (!items->is_filtered)
         return NPYX_OK;
     items->filtered_from = items->position;
-    /* a block that other threads have judged begins with the row that is wanted */
+    /* what other threads have judged begins at the block's first row */
     return npyext_value_filter_block(&items->filter, items->item, items->block_end - items->position,
                                      items->position == reader->first_row ? reader->result : NULL, error);
 }
 
-/* The range of rows that the plan's terms leave. */
+/* Takes the range of rows from the plan's terms. */
 static void rows_read_terms(npyext_item_cursor *items, sqlite3_value **argv) {
     const npyext_plan *plan = &items->base.scan.plan;
     npyext_range *range = &((rows_cursor *)items)->range;
@@ -109,13 +109,13 @@ static void rows_read_terms(npyext_item_cursor *items, sqlite3_value **argv) {
         if (plan->terms[i].column == ROWS_ROW)
             npyext_range_narrow(range, plan->terms[i].op, argv[i]);
     }
-    /* A lookup comes to its row soon, which is rarely in the processor's cache. A prefetch faults nowhere, so
-     * nothing asks whether the block is still there: that took a tenth of a lookup. */
+    /* A look-up comes to its row soon, which is rarely in the processor's cache. A prefetch never faults, so
+     * nothing checks whether the block is still there: that took a tenth of a look-up. */
     const npyx_reader *reader = &((rows_cursor *)items)->reader;
     int64_t nth = range->low - reader->first_row;
     if (nth >= 0 && nth < reader->nrows_read)
         __builtin_prefetch(reader->rows + nth * reader->row_nbytes);
-    /* no array has rows in an empty range, and none needs be opened to say so */
+    /* no array has rows in an empty range, and none need be opened to say so */
     items->base.is_eof = range->low > range->high;
 }
 
@@ -125,7 +125,7 @@ static const npyext_item_methods rows_methods = {.read_terms = rows_read_terms,
                                                  .columns = {ROWS_VALUE, -1, -1},
                                                  .reader_off = offsetof(rows_cursor, reader)};
 
-/* The row's number: along the axis that is the first one left, in the file's array. */
+/* The row's number in the file's array, along the first axis that is left. */
 NPYEXT_KNOWN_RESULT(static, rows_result_row, const npyext_item_cursor *items = (npyext_item_cursor *)cursor;
                     const npyx_view *view = &items->base.selection.view, true, sqlite3_result_int64,
                     view->ndim == 0 ? 0 : view->first[0] + items->position * view->step[0])
@@ -136,7 +136,7 @@ static void rows_result_value(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_items_result(context, items, rows_item_ndim(view), view->shape + 1);
 }
 
-/* Whether the row has bytes to show: addresses of objects are nobody's business. */
+/* Whether the row has bytes to show; the addresses of Python objects must not get out. */
 static bool rows_has_bytes(sqlite3_context *context, const npyext_cursor *cursor) {
     npyx_error error;
     if (!npyext_selection_dtype(&cursor->selection)->has_objects)
@@ -169,7 +169,7 @@ static void rows_result_data(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_result_blob(context, bytes, nbytes);
 }
 
-/* The row as numpy.save writes it, in the array's own byte order: all rows have one header. */
+/* The row as numpy.save writes it, in the array's own byte order; all rows share one header. */
 static void rows_result_array(sqlite3_context *context, npyext_cursor *cursor) {
     rows_cursor *rows = (rows_cursor *)cursor;
     const npyx_view *view = &cursor->selection.view;
@@ -204,7 +204,7 @@ static void rows_close(npyext_cursor *cursor) {
     npyx_buffer_clear(&((rows_cursor *)cursor)->npy);
 }
 
-/* What is asked for in every row does not go through the table. Data are copied by SQLite: the block is
+/* The columns that are asked for in every row bypass the table. SQLite copies the data, because the block is
  * overwritten while aggregates still hold rows of it. */
 static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column) {
     const npyext_item_cursor *items = (npyext_item_cursor *)cursor;

@@ -1,5 +1,5 @@
-/* npy_stats(source, member, slice, axis): counts, extremes and moments of arrays, one row an array, a field
- * or a coordinate of the axes that are left. */
+/* npy_stats(source, member, slice, axis): counts, extremes and moments of arrays, one row per array, field,
+ * or coordinate of the remaining axes. */
 #include <math.h>
 
 #include "functions.h"
@@ -7,21 +7,21 @@
 #include "stat/quantile.h"
 #include "stat/reduction.h"
 
-/* Where the least item stands is known only when items come in their order. */
+/* Where the least item is can be known only if items come in order. */
 enum { NEEDS_ORDER = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
 enum { NEEDS_MOMENTS = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_MOMENTS };
 
-/* The columns that are looked for by number. */
+/* The columns that are looked up by number. */
 enum { STATS_MIN = 8, STATS_MAX, STATS_MEAN, STATS_MEDIAN = 28 };
 
 typedef struct stats_cursor {
     npyext_rows_cursor base;
     npyx_reduction reduction;
-    npyx_labels labels;        /* that the query gives (by); without host: none */
-    int64_t label, coordinate; /* of the row at hand, in the reduction's group */
+    npyx_labels labels;        /* given by the query (by); without a host: none */
+    int64_t label, coordinate; /* of the current row, in the reduction's group */
     int leaf;
-    npyx_quantiles medians; /* of the rows, one after the other */
-    npyx_quantile median;   /* of the row at hand */
+    npyx_quantiles medians; /* of all rows, one after the other */
+    npyx_quantile median;   /* of the current row */
 } stats_cursor;
 
 static void end_reduction(npyext_cursor *cursor) {
@@ -70,7 +70,7 @@ static const npyx_stats *stats_of_row(const stats_cursor *cursor) {
     return &reduction->stats[row * reduction->nleaves + cursor->leaf];
 }
 
-/* A statistic that is an item: the least, the greatest, and the mean of dates. */
+/* A statistic that is an item: the least, the greatest, and of dates the mean and the median. */
 typedef struct item_statistic {
     npyx_dtype dtype;
     const uint8_t *bytes; /* NULL: there is none */
@@ -84,7 +84,7 @@ static bool find_item(const stats_cursor *cursor, const npyx_stats *stats, int c
     if ((column == STATS_MIN || column == STATS_MAX) && extreme->position >= 0)
         found->bytes = npyx_extreme_item(extreme);
     if (column == STATS_MEAN && stats->dtype->type == NPYX_DATETIME && stats->count > 0) {
-        found->date = npyx_stats_nearest_mean(stats); /* the mean itself lies between two dates */
+        found->date = npyx_stats_nearest_mean(stats); /* the mean itself is between two dates */
         found->dtype.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
         found->bytes = (const uint8_t *)&found->date;
     }
@@ -95,8 +95,8 @@ static bool find_item(const stats_cursor *cursor, const npyx_stats *stats, int c
     return found->bytes != NULL;
 }
 
-/* Fails when SQL has no value for an item that the query asks for: a date outside of the calendar, a text
- * with a code point that there is not. xColumn would find it too late for on_error. */
+/* Fails if SQL has no value for an item that the query asks for: a date outside the calendar, a text with a
+ * code point that does not exist. xColumn would find it too late for on_error. */
 static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
     const npyx_stats *row = stats_of_row(stats);
     if (npyx_dtype_is_real(row->dtype))
@@ -112,7 +112,7 @@ static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Goes on to the next field, coordinate or label of the reduction; NPYX_DONE behind its last. */
+/* Goes on to the next field, coordinate or label of the reduction; NPYX_DONE after the last. */
 static npyx_status next_statistics(stats_cursor *stats, npyx_error *error) {
     npyx_reduction *reduction = &stats->reduction;
     if (stats->base.nrows > 0 && ++stats->leaf < reduction->nleaves)
@@ -164,7 +164,7 @@ static void result_complex(sqlite3_context *context, npyext_cursor *cursor, doub
         result_item(context, cursor, &complex128, (const uint8_t *)item);
 }
 
-/* The statistics of the row at hand; NULL where it is a fault's. */
+/* The statistics of the current row; NULL if that is an error's. */
 static const npyx_stats *stats_at_hand(const npyext_cursor *cursor) {
     return cursor->scan.has_error ? NULL : stats_of_row((const stats_cursor *)cursor);
 }
@@ -244,7 +244,7 @@ static void stats_sum(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_stats *stats = stats_at_hand(cursor);
     char text[NPYX_WIDE_TEXT_NBYTES];
     if (stats == NULL || !has_numbers(stats) ||
-        stats->dtype->type == NPYX_DATETIME) /* days are not added up */
+        stats->dtype->type == NPYX_DATETIME) /* dates cannot be added up */
         return;
     if (stats->form == NPYX_STATS_COMPLEX)
         result_complex(context, cursor, npyx_stats_sum(stats), npyx_stats_imaginary_sum(stats));
@@ -256,7 +256,7 @@ static void stats_sum(sqlite3_context *context, npyext_cursor *cursor) {
         npyext_result_text(context, text, npyx_wide_text(stats->wide_sum, text));
 }
 
-/* The sum of squared deviations; NaN, of which SQLite makes NULL, where it says nothing. */
+/* The sum of squared deviations; where there is none, NaN, which SQLite turns into NULL. */
 static double second_moment(const npyext_cursor *cursor, int64_t *count) {
     const npyx_stats *stats = stats_at_hand(cursor);
     bool has_moments =

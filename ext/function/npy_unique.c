@@ -1,19 +1,19 @@
-/* npy_unique(source, member, slice): the different values of arrays, and how often each comes; with labels
- * (by) for each of these. */
+/* npy_unique(source, member, slice): the distinct values of arrays, and how often each occurs; with labels
+ * (by), for each label. */
 #include "functions.h"
 #include "scan/array_rows.h"
 #include "stat/unique.h"
 
-/* Where a value comes first is known only when items come in their order. */
+/* Where a value occurs first can be known only if items come in order. */
 enum { UNIQUE_NEEDS_FIRST = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
 
-enum { UNIQUE_VALUE }; /* the column that is looked for by number */
+enum { UNIQUE_VALUE }; /* the column that is looked up by number */
 
 typedef struct unique_cursor {
     npyext_rows_cursor base;
-    npyx_labels labels; /* that the query gives (by); without host: none */
-    npyx_unique unique; /* of the array that is open */
-    int64_t at;         /* its row at hand */
+    npyx_labels labels; /* given by the query (by); without a host: none */
+    npyx_unique unique; /* of the open array */
+    int64_t at;         /* its current row */
 } unique_cursor;
 
 static npyx_status unique_read_labels(npyext_cursor *cursor, npyx_error *error) {
@@ -33,8 +33,8 @@ static void unique_end_array(npyext_cursor *cursor) {
     npyx_unique_clear(&((unique_cursor *)cursor)->unique);
 }
 
-/* Fails when SQL has no value for an item: a date outside of the calendar, a text with a code point that
- * there is not. */
+/* Fails if SQL has no value for an item: a date outside the calendar, a text with a code point that does not
+ * exist. */
 static npyx_status unique_check_item(npyext_cursor *cursor, npyx_error *error) {
     const npyx_unique *unique = &((unique_cursor *)cursor)->unique;
     uint8_t room[NPYX_ORDER_ITEM_NBYTES];

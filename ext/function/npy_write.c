@@ -7,13 +7,11 @@
 #include "scan/cursor.h"
 #include "source/array_value.h"
 
-/* What is written between two questions whether to stop. */
-
 typedef struct write_cursor {
     npyext_cursor base; /* its scan has the arguments and, as its path, the target */
-    int64_t nbytes;     /* that were published */
+    int64_t nbytes;     /* how many were published */
     npyext_place place; /* of a fault */
-    bool is_told;       /* the only row was given */
+    bool is_told;       /* the only row has been returned */
 } write_cursor;
 
 /* A name that promises another format would mislead whoever reads the file next. */
@@ -28,7 +26,7 @@ static npyx_status check_name(const char *path, npyx_format format, npyx_error *
                                                   : "");
 }
 
-/* Whether a BLOB is a file that can be read: all that its headers and its directory say. */
+/* Whether a BLOB is a file that can be read, as far as its headers and its directory show. */
 static npyx_status check_contents(npyext_connection *connection, const npyext_argument *array, npyx_hint hint,
                                   npyx_format *format, npyx_error *error) {
     npyx_archive *archive = NULL;
@@ -45,7 +43,7 @@ static npyx_status check_contents(npyext_connection *connection, const npyext_ar
         npyx_array_init(&described, &connection->host);
         status = npyx_archive_describe(archive, i, &described, error);
         npyx_array_clear(&described);
-        if (status == NPYX_UNSUPPORTED) /* in order, but not for us to read */
+        if (status == NPYX_UNSUPPORTED) /* sound, but not for us to read */
             status = NPYX_OK;
         if (status == NPYX_OK)
             status = npyx_poll(&connection->host, error);
@@ -57,6 +55,7 @@ static npyx_status check_contents(npyext_connection *connection, const npyext_ar
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
+/* Writes piece by piece; the host may stop it in between. */
 static npyx_status append_contents(const npyext_argument *array, npyx_sink *sink, npyx_error *error) {
     for (size_t off = 0; off < array->nbytes; off += NPYX_WRITE_PIECE_NBYTES) {
         size_t left_nbytes = array->nbytes - off;
@@ -68,7 +67,8 @@ static npyx_status append_contents(const npyext_argument *array, npyx_sink *sink
     return NPYX_OK;
 }
 
-/* Writes the contents, or the array that value is, to a new file, which then takes the path's place. */
+/* Writes the array that value is or, if it is NULL, the BLOB's contents to a new file, which then takes the
+ * path's place. */
 static npyx_status write_publish(write_cursor *cursor, npyext_array_value *value, npyx_error *error) {
     const npyext_scan *scan = &cursor->base.scan;
     npyx_target target = {.is_one_act = true, .check_zip = npyx_zip_check_replaceable};
@@ -100,7 +100,7 @@ static npyx_status check_arguments(const npyext_argument *target, const npyext_a
     return NPYX_OK;
 }
 
-/* What a handle names. */
+/* Writes the array that a handle names. */
 static npyx_status write_handle(write_cursor *cursor, sqlite3_value *array, npyx_error *error) {
     static const npyext_caller caller = {"npy_write", "npy_write('out.npy', array)"};
     npyext_array_value value;
@@ -112,12 +112,12 @@ static npyx_status write_handle(write_cursor *cursor, sqlite3_value *array, npyx
     if (status == NPYX_OK)
         status = write_publish(cursor, &value, error);
     if (!is_open || status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED)
-        cursor->place = value.place; /* the connection remembers what it points to */
+        cursor->place = value.place; /* the connection keeps what it points to */
     npyext_array_value_close(&value);
     return status;
 }
 
-/* All that writes: planning a statement does not. */
+/* Does all of the writing: planning a statement writes nothing. */
 static npyx_status write_begin(npyext_cursor *base, const npyext_request *request, npyx_error *error) {
     write_cursor *cursor = (write_cursor *)base;
     npyext_scan *scan = &base->scan;
@@ -130,7 +130,7 @@ static npyx_status write_begin(npyext_cursor *base, const npyext_request *reques
     NPYX_TRY(check_arguments(&scan->arguments[NPYEXT_TARGET], array, error));
     cursor->place.path = scan->path = scan->arguments[NPYEXT_TARGET].bytes;
     if (npyext_handle_is_like(array->bytes, array->nbytes))
-        return write_handle(cursor, request->argv[1], error); /* behind the target, as the roles are */
+        return write_handle(cursor, request->argv[1], error); /* argv is in the order of the roles */
     npyx_format format = NPYX_FORMAT_NPY;
     cursor->place.path = "BLOB";
     NPYX_TRY(check_contents(scan->connection, array, npyext_path_hint(scan->path), &format, error));
@@ -154,7 +154,7 @@ static npyext_place write_place(const npyext_cursor *cursor) {
 NPYEXT_KNOWN_RESULT(static, write_nbytes, const write_cursor *at = (write_cursor *)cursor, true,
                     sqlite3_result_int64, at->nbytes)
 
-/* `path` is no NPYEXT_PATH: what it is compared with does not tell whether a file must be written. */
+/* `path` is no NPYEXT_PATH: a condition on it must not decide whether the file is written. */
 static const npyext_column write_columns[] = {
     NPYEXT_OUTPUT("path TEXT", 0, npyext_result_path),
     NPYEXT_OUTPUT("bytes INTEGER", 0, write_nbytes),

@@ -2,7 +2,7 @@
 #include "functions.h"
 #include "scan/survey.h"
 
-/* An entry that cannot be read (encrypted, bzip2) is no fault in a listing: what it holds stays unknown. */
+/* An entry that cannot be read (encrypted, bzip2) is no error in a listing: its contents stay unknown. */
 static npyx_status members_visit(npyext_survey *survey, npyx_error *error) {
     npyext_scan *scan = &survey->base.scan;
     npyx_archive *archive = scan->opened.archive;
@@ -14,7 +14,7 @@ static npyx_status members_visit(npyext_survey *survey, npyx_error *error) {
         status = NPYX_OK;
     if (!(scan->plan.needs & NPYEXT_NEEDS_PLACE))
         return status;
-    /* a broken header has a place all the same; its error is the one to tell */
+    /* a broken header has a place all the same; its own error is the one to report */
     npyx_status located =
         npyx_archive_locate(archive, scan->index, &survey->payload_off, status == NPYX_OK ? error : NULL);
     if (located != NPYX_OK)
@@ -24,7 +24,7 @@ static npyx_status members_visit(npyext_survey *survey, npyx_error *error) {
 
 static const npyext_survey_methods members_methods = {.visit = members_visit, .only_format = NPYX_FORMAT_NPZ};
 
-/* What the directory says of the entry at hand; NULL where there is none. */
+/* What the directory says of the current entry, or NULL. */
 static const npyx_zip_record *members_zip(const npyext_cursor *cursor) {
     return cursor->scan.has_entry ? cursor->scan.entry.zip : NULL;
 }
@@ -41,7 +41,7 @@ MEMBERS_RESULT(members_crc32, true, sqlite3_result_int64, zip->crc32)
 MEMBERS_RESULT(members_encrypted, true, sqlite3_result_int64, npyx_zip_is_encrypted(zip))
 MEMBERS_RESULT(members_data_offset, ((npyext_survey *)cursor)->payload_off >= 0, sqlite3_result_int64,
                cursor->scan.opened.archive->source->file_off + ((npyext_survey *)cursor)->payload_off)
-/* NULL where nobody can tell: encrypted, another method than these. */
+/* NULL where it cannot be known: an encrypted entry, or another method. */
 MEMBERS_RESULT(members_is_array,
                !npyx_zip_is_encrypted(zip) && (zip->method == 0 || zip->method == 8) &&
                    !cursor->scan.has_error,
@@ -67,7 +67,7 @@ static void members_modified(sqlite3_context *context, npyext_cursor *cursor) {
         npyext_result_text(context, text, strlen(text));
 }
 
-/* Reads the entry to its end, where its CRC-32 is checked. NULL when it cannot be read. */
+/* Reads the entry to its end, where its CRC-32 is checked. NULL if it cannot be read. */
 static void members_crc_ok(sqlite3_context *context, npyext_cursor *cursor) {
     const npyext_scan *scan = &cursor->scan;
     npyx_source *payload = NULL;

@@ -8,14 +8,14 @@
 typedef struct tar_cursor {
     npyext_cursor base;
     npyx_tar_walk walk;
-    int64_t idx;       /* of the member at hand */
-    bool has_member;   /* the row is of one, perhaps of one at fault */
-    bool has_contents; /* which can be read as far as is known */
-    bool is_over;      /* a fault of the tar has been told, past which there is no way */
+    int64_t idx;       /* of the current member */
+    bool has_member;   /* the row is a member's, perhaps one with a fault */
+    bool has_contents; /* they can be read, as far as is known */
+    bool is_over;      /* a fault of the tar has been reported, past which nothing can be read */
     npyx_sample_walk samples;
 } tar_cursor;
 
-/* Before the tar is closed. */
+/* Call it before the tar is closed. */
 static void tar_end_walk(tar_cursor *tar) {
     npyx_tar_clear(&tar->walk);
     tar->walk = (npyx_tar_walk){0};
@@ -51,8 +51,7 @@ static npyx_status tar_next_file(tar_cursor *tar, npyx_error *error) {
                      npyx_format_name(archive->format));
 }
 
-/* Where faults become rows, one of the contents has to be known before the row's first column is asked for.
- */
+/* If errors become rows, a fault in the contents must be known before the row's first column is asked for. */
 static npyx_status check_data_of_row(tar_cursor *tar, npyx_error *error) {
     const npyext_scan *scan = &tar->base.scan;
     if (scan->on_error == NPYEXT_RAISE || (scan->plan.needs & NPYEXT_NEEDS_ITEMS) == 0)
@@ -67,7 +66,7 @@ static npyx_status check_data_of_row(tar_cursor *tar, npyx_error *error) {
     return status;
 }
 
-/* Has messages name the member. */
+/* Makes messages name the member. */
 static void name_member(tar_cursor *tar) {
     const npyx_buffer *name = &tar->walk.member.texts[NPYX_TAR_NAME];
     npyext_scan *scan = &tar->base.scan;
@@ -115,6 +114,7 @@ TAR_OFFSET(tar_result_data_offset, member->data_off)
 TAR_RESULT(tar_result_sample, tar->samples.sample >= 0, sqlite3_result_int64, tar->samples.sample)
 TAR_RESULT(tar_result_type, true, sqlite3_result_text, npyx_tar_type_name(member->type), -1, SQLITE_STATIC)
 
+/* A REAL if the tar has fractions of the second, otherwise an INTEGER. */
 static void tar_result_mtime(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_tar_member *member = &((tar_cursor *)cursor)->walk.member;
     if (!((tar_cursor *)cursor)->has_member)
@@ -125,7 +125,7 @@ static void tar_result_mtime(sqlite3_context *context, npyext_cursor *cursor) {
         sqlite3_result_int64(context, member->numbers[NPYX_TAR_MTIME]);
 }
 
-/* A text of the file's, as UTF-8. */
+/* A text from the file, as UTF-8. */
 static void tar_result_bytes(sqlite3_context *context, npyext_cursor *cursor, const char *bytes,
                              size_t nbytes) {
     npyx_buffer *text = &cursor->scratch;
@@ -148,7 +148,7 @@ TAR_RESULT(tar_result_key, tar->samples.has_key, tar_result_bytes, cursor, membe
 TAR_RESULT(tar_result_ext, tar->samples.has_key, tar_result_bytes, cursor, tar->samples.ext.bytes,
            tar->samples.ext.nbytes)
 
-/* The contents, read now. A sparse member's are not put together. */
+/* Reads the contents now. Those of a sparse member are not put together. */
 static npyx_status read_data(tar_cursor *tar, npyx_buffer *data, npyx_error *error) {
     const npyx_tar_member *member = &tar->walk.member;
     if (member->type == NPYX_TAR_SPARSE)
@@ -170,7 +170,7 @@ static void tar_result_data(sqlite3_context *context, npyext_cursor *cursor) {
         npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
 }
 
-/* No other column tells all members of a tar apart. */
+/* No other column distinguishes all members of a tar. */
 static void tar_result_array_key(sqlite3_context *context, npyext_cursor *cursor) {
     uint64_t key = (uint64_t)npyext_scan_array_key(&cursor->scan);
     sqlite3_result_int64(context, (int64_t)(key + (uint64_t)((tar_cursor *)cursor)->idx));

@@ -1,4 +1,4 @@
-/* ten_arrays(source): one row per array of a .ten file, skipping over the data. */
+/* ten_arrays(source): one row per array of a .ten file. The data are skipped. */
 #include "functions.h"
 #include "scan/survey.h"
 

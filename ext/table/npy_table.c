@@ -7,7 +7,8 @@
 #include "table_editor.h"
 #include "table_writer.h"
 
-/* The header is not read to plan: a guess, small enough for lookups to be preferred to sorting. */
+/* Planning does not read the header, so this is a guess, small enough for look-ups to be preferred to
+ * sorting. */
 static const double ESTIMATED_NROWS = 1000000;
 
 static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
@@ -17,7 +18,7 @@ static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
     sqlite3_str *text = sqlite3_str_new(NULL);
     sqlite3_str_appendf(text, "%s", path == NULL ? "a damaged declaration" : path);
     double nrows = npyext_table_take_rowid(info, ESTIMATED_NROWS, &plan, text);
-    /* a rowid is of one row alone: what follows it in ORDER BY changes nothing */
+    /* a rowid is of one row only: what follows it in ORDER BY changes nothing */
     if (info->nOrderBy > 0 && info->aOrderBy[0].iColumn < 0) {
         info->orderByConsumed = 1;
         plan.order = info->aOrderBy[0].desc ? NPYEXT_DESCENDING : NPYEXT_ASCENDING;
@@ -31,10 +32,10 @@ static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
 
 /* ---- its kind ---- */
 
-/* What the mode says of the other arguments. */
+/* Whether the mode allows the other arguments. */
 static npyx_status npy_table_check_arguments(const npyext_declaration *declaration, npyx_error *error) {
     const char *const *arguments = declaration->arguments;
-    /* one that changes rows in place has those of the file, as one that reads */
+    /* one that changes rows in place takes the arguments of one that reads */
     bool makes = npyext_table_is_writing(declaration) && !npyext_table_is_editing(declaration);
     int nmembers = (arguments[NPYEXT_TABLE_MEMBER] != NULL) + (arguments[NPYEXT_TABLE_MEMBER_IDX] != NULL) +
                    (arguments[NPYEXT_TABLE_MEMBERS] != NULL);
@@ -50,7 +51,8 @@ static npyx_status npy_table_check_arguments(const npyext_declaration *declarati
     return NPYX_OK;
 }
 
-/* Makes the declaration from the file: the one place that reads the disk before there are rows to give. */
+/* Makes the declaration from the file. For a table that reads, nothing else reads the disk until rows are
+ * wanted. */
 static npyx_status npy_table_make_columns(npyext_table *table, npyext_place *place, npyx_error *error) {
     const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
     npyext_layout layout;
@@ -61,7 +63,7 @@ static npyx_status npy_table_make_columns(npyext_table *table, npyext_place *pla
                        "no such file; a table takes one file, and its path is not a pattern");
     if (status == NPYX_OK)
         status = npyext_layout_record(&layout, error);
-    if (layout.at != NULL) { /* whose name goes with the layout */
+    if (layout.at != NULL) { /* copied, since the layout owns its name */
         npyx_arena *arena = &table->declaration.arena;
         npyx_entry *entry = npyx_arena_alloc(arena, sizeof *entry);
         const char *name = npyx_arena_copy(arena, layout.at->name, layout.at->name_nbytes);

@@ -1,7 +1,7 @@
 /*
- * The columns of a typed table, and their names: those that `columns` gives, or those of the file, or c0, c1,
- * .... Where two would be the same for SQLite, which does not tell upper from lower case, the later one gets
- * _1, _2, ... behind it.
+ * The columns of a typed table, and their names: those given in `columns`, or those in the file, or c0, c1,
+ * and so on. If SQLite, which ignores case, would take two for the same, the later one gets a suffix: _1, _2,
+ * and so on.
  */
 
 #include "npy_table.h"
@@ -20,9 +20,10 @@ static npyext_table_type scalar_type(const npyx_dtype *dtype) {
 
 /* ---- names ---- */
 
-/* Gives a column a name that is not taken, with a suffix when it is or is empty. A NUL, which would end it,
- * becomes U+FFFD. The set has names whatever the case of ASCII letters, which is SQLite's way to compare
- * columns: folded is that form of text. Both are the caller's to clear. */
+/* Gives a column a name that is not taken: if it is, or is empty, it gets a suffix. A NUL, which would end
+ * the name, becomes U+FFFD. SQLite compares the names of columns without regard to the case of ASCII letters,
+ * so the set holds names in lower case: folded is that form of text. Both are scratch; the caller clears
+ * them. */
 static npyx_status name_column(npyext_layout *layout, npyx_name_set *taken, npyext_layout_column *column,
                                npyx_span name, npyx_buffer *text, npyx_buffer *folded, npyx_error *error) {
     npyx_buffer_reset(text);
@@ -50,12 +51,12 @@ static npyx_status name_column(npyext_layout *layout, npyx_name_set *taken, npye
 
 /* ---- columns ---- */
 
-/* How the rows of a table fall into columns. */
+/* How the rows of a table become columns. */
 typedef enum layout_form {
-    ARRAYS,        /* side by side: one each */
-    COLUMN_FIELDS, /* of a one-dimensional structured array */
-    COLUMN_ITEMS,  /* along the second axis of two */
-    WHOLE          /* rows are values */
+    ARRAYS,        /* side by side: one column each */
+    COLUMN_FIELDS, /* the fields of a one-dimensional structured array */
+    COLUMN_ITEMS,  /* the items along the second of two axes */
+    WHOLE          /* a row is one value */
 } layout_form;
 
 bool npyext_layout_has_columns_of_items(const npyext_layout *layout) {
@@ -98,7 +99,8 @@ static npyx_span span_of(const char *text) {
     return (npyx_span){text, strlen(text)};
 }
 
-/* Sets all but the name of column number i; returns the one that the file gives to it. */
+/* Sets everything except the name of column number i; returns the file's name for it, which may be in
+ * scratch. */
 static npyx_span describe_column(const npyext_layout *layout, layout_form form, int i,
                                  npyext_layout_column *column, char *scratch) {
     const npyext_layout_array *array = &layout->arrays[form == ARRAYS ? i : 0];

@@ -1,29 +1,29 @@
-/* The rows of a typed table. */
+/* The rows of a typed table. Each array of the layout is read by a stream of its own. */
 
 #include "npy_table.h"
 #include "scan/plan.h"
 #include "walk/reader.h"
 
-/* One array as it is read; nothing is open before a column of it is asked for. */
+/* One array being read; nothing is opened until one of its columns is asked for. */
 typedef struct table_stream {
     npyx_source *payload;
     npyx_reader reader;
-    int64_t skipped_nbytes; /* of the array's row, before the reader's */
-    bool is_narrow;         /* the reader has not all of the row */
-    int64_t back_nbytes;    /* the next block's size on the way to the first row */
+    int64_t skipped_nbytes; /* of the array's row, before what the reader reads */
+    bool is_narrow;         /* the reader reads only part of the row */
+    int64_t back_nbytes;    /* the size of the next block, if rows are read backward */
 } table_stream;
 
 typedef struct table_cursor {
     sqlite3_vtab_cursor base;
     bool is_eof;
-    int64_t index;          /* of the row at hand, as the views count */
-    int64_t last;           /* of the last row to come */
+    int64_t index;          /* of the current row, as the views count */
+    int64_t last;           /* of the last row */
     int64_t step;           /* 1 or -1 */
-    int64_t nrows_expected; /* no more are likely to be wanted */
-    table_stream *streams;  /* one an array; NULL: the file is not open */
+    int64_t nrows_expected; /* more are unlikely to be wanted */
+    table_stream *streams;  /* one per array; NULL: the file is not open */
     npyext_layout layout;
     npyx_buffer scratch;
-    int64_t nlookups; /* xFilter calls behind the first */
+    int64_t nlookups; /* xFilter calls after the first */
     npyext_plan plan;
 } table_cursor;
 
@@ -85,8 +85,7 @@ static npyx_status cursor_open_file(table_cursor *cursor, npyx_error *error) {
 
 /* ---- blocks ---- */
 
-/* Leaves columns that nobody asked for out of a view of items, where that reads less: in Fortran order, and
- * in long rows. */
+/* Leaves unused columns out of a view of items where that reads less: in Fortran order, and in long rows. */
 static void cursor_narrow(const table_cursor *cursor, npyx_view *view, table_stream *stream) {
     uint64_t used = cursor->plan.used;
     if (!npyext_layout_has_columns_of_items(&cursor->layout) || used == 0)
@@ -123,12 +122,12 @@ static npyx_status open_stream(table_cursor *cursor, int array, bool may_narrow,
     return NPYX_OK;
 }
 
-/* Whether the block at hand has the row. */
+/* Whether the current block contains the row. */
 static bool has_row(const table_stream *stream, int64_t index) {
     return (uint64_t)(index - stream->reader.first_row) < (uint64_t)stream->reader.nrows_read;
 }
 
-/* A block that ends with the row at hand, or has it in it. */
+/* Reads a block that ends with the current row, or contains it. */
 static npyx_status fill_back(const table_cursor *cursor, table_stream *stream, int64_t max_nrows,
                              npyx_error *error) {
     npyx_reader *reader = &stream->reader;
@@ -140,7 +139,7 @@ static npyx_status fill_back(const table_cursor *cursor, table_stream *stream, i
     }
     int64_t row = cursor->index - nrows + 1;
     npyx_status status = npyx_reader_fill(reader, row, nrows, error);
-    if (status == NPYX_OK && reader->nrows_read < nrows) /* more than the reader gives at once */
+    if (status == NPYX_OK && reader->nrows_read < nrows) /* the reader gives no more at once */
         stream->back_nbytes = reader->nrows_read * reader->row_nbytes;
     else if (stream->back_nbytes < NPYX_BACK_MOST_NBYTES)
         stream->back_nbytes *= 2;
@@ -151,7 +150,7 @@ static npyx_status fill_back(const table_cursor *cursor, table_stream *stream, i
     return status;
 }
 
-/* Makes a block of the array in which the row at hand lies. */
+/* Reads a block of the array that contains the current row. */
 static npyx_status cursor_load(table_cursor *cursor, int array, npyx_error *error) {
     table_stream *stream = &cursor->streams[array];
     npyx_reader *reader = &stream->reader;
@@ -190,6 +189,7 @@ static void cursor_begin_rows(table_cursor *cursor, npyext_range range, npyext_w
     cursor->is_eof = low > high;
 }
 
+/* The file stays open for the next look-up; its arrays are opened anew if other columns are in use. */
 int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                         sqlite3_value **argv) {
     (void)idx_num;
@@ -239,32 +239,32 @@ int npyext_table_eof(sqlite3_vtab_cursor *cursor) {
 int npyext_table_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid) {
     const table_cursor *rows = (table_cursor *)cursor;
     const npyx_view *view = &rows->layout.arrays[0].view;
-    *rowid = view->first[0] + rows->index * view->step[0]; /* as the file counts */
+    *rowid = view->first[0] + rows->index * view->step[0]; /* counted as in the file */
     return SQLITE_OK;
 }
 
 /* ---- values ---- */
 
-/* Where a fault of an array lies. */
+/* Where a fault of an array is. */
 static npyext_place cursor_place(const table_cursor *cursor, int array) {
     return (npyext_place){.path = table_of(cursor)->declaration.arguments[NPYEXT_TABLE_PATH],
                           .entry = &cursor->layout.arrays[array].entry};
 }
 
-/* Whether the stream's rows have the column in them. */
+/* Whether the stream's rows include the column. */
 static bool has_column(const table_stream *stream, const npyext_layout_column *column) {
     int64_t off = column->off - stream->skipped_nbytes;
     return !stream->is_narrow || (off >= 0 && off + column->dtype->itemsize <= stream->reader.row_nbytes);
 }
 
-/* Makes the row at hand, with the column, part of the block at hand. */
+/* Reads a block that contains the current row, including the column. */
 static npyx_status fetch(table_cursor *cursor, const npyext_layout_column *column, npyx_error *error) {
     table_stream *stream = &cursor->streams[column->array];
     if (stream->payload == NULL || has_column(stream, column))
         NPYX_TRY(cursor_load(cursor, column->array, error));
     if (has_column(stream, column))
         return NPYX_OK;
-    close_stream(stream); /* colUsed did not tell of it */
+    close_stream(stream); /* colUsed did not include it */
     NPYX_TRY(open_stream(cursor, column->array, false, error));
     return cursor_load(cursor, column->array, error);
 }
@@ -272,7 +272,7 @@ static npyx_status fetch(table_cursor *cursor, const npyext_layout_column *colum
 int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number) {
     table_cursor *rows = (table_cursor *)cursor;
     if (table_of(rows)->writer != NULL && sqlite3_vtab_nochange(context))
-        return SQLITE_OK; /* an UPDATE that leaves it as it is */
+        return SQLITE_OK; /* an UPDATE does not change it, and needs no value */
     if (rows->layout.lists_arrays) {
         npyext_layout_list_column(&rows->layout, rows->index, number, context, &rows->scratch);
         return SQLITE_OK;

@@ -1,7 +1,7 @@
 /*
- * What a typed table reads: first the arrays of the file that its arguments choose, by their headers alone,
- * then a view of each (view, slice), then columns of the views (npy_table_columns.c). A cursor does the same
- * once more and holds arrays and columns against what the table declares.
+ * What a typed table reads: first, the arrays of the file that its arguments choose, from their headers
+ * alone; then a view of each (view, slice); then the columns of the views (npy_table_columns.c). A cursor
+ * does the same again and compares arrays and columns with what the table declares.
  */
 
 #include "format/tar.h"
@@ -50,7 +50,7 @@ static npyext_layout_array *layout_append_array(npyext_layout *layout) {
     return added;
 }
 
-/* Makes the text `<f4[*, 128]`. */
+/* Makes the array's form, such as `<f4[*, 128]`. */
 static npyx_status make_form(npyext_layout *layout, npyext_layout_array *made, npyx_error *error) {
     const npyx_array *array = &made->array;
     npyx_buffer text = {.host = layout->arena.host};
@@ -67,7 +67,7 @@ static npyx_status make_form(npyext_layout *layout, npyext_layout_array *made, n
     return status;
 }
 
-/* Adds an entry of the archive. One that is no array is passed over, unless it was asked for. */
+/* Adds an entry of the archive. One that is not an array is skipped, unless it was asked for. */
 static npyx_status add_entry(npyext_layout *layout, int64_t index, bool is_asked_for, npyx_error *error) {
     npyx_archive *archive = layout->archive;
     npyx_entry entry;
@@ -95,7 +95,7 @@ static npyx_status add_entry(npyext_layout *layout, int64_t index, bool is_asked
     return npyx_poll(layout->arena.host, error);
 }
 
-/* The index that a text stands for; false when it is no number. */
+/* The index that a text stands for; false if it is not one. */
 static bool layout_read_index(const char *text, int64_t *index) {
     npyx_span digits = {text, strlen(text)};
     uint64_t number = 0;
@@ -185,7 +185,7 @@ npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtyp
     return NPYX_OK;
 }
 
-/* Lists the arrays that have an axis, with its length, or those that have none; returns the list. */
+/* Lists the arrays that have an axis, with its length, or those that have none. Returns list. */
 static const char *list_arrays(const npyext_layout *layout, bool has_axis, char *list) {
     npyx_buffer text = npyx_buffer_over(list, LIST_NBYTES + 1);
     for (int64_t i = 0; i < layout->narrays; i++) {
@@ -203,7 +203,7 @@ static const char *list_arrays(const npyext_layout *layout, bool has_axis, char 
     return list;
 }
 
-/* Arrays side by side have the same rows. */
+/* Arrays side by side must have the same rows. */
 static npyx_status check_rows(const npyext_layout *layout, npyx_error *error) {
     char list[LIST_NBYTES + 8];
     const npyx_view *first = &layout->arrays[0].view;
@@ -236,7 +236,7 @@ static npyx_status layout_make_views(npyext_layout *layout, npyx_error *error) {
     return layout->is_side_by_side ? check_rows(layout, error) : NPYX_OK;
 }
 
-/* ---- what they are ---- */
+/* ---- the declaration ---- */
 
 npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error) {
     npyext_declaration *declaration = layout->declaration;
@@ -264,7 +264,7 @@ npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error)
 
 static const char layout_advice[] = "drop the table and create it anew";
 
-/* Another dtype or another shape of rows makes an array another one than the declared. */
+/* With another dtype, or another shape of its rows, an array is no longer the declared one. */
 static npyx_status layout_compare_arrays(npyext_layout *layout, npyx_error *error) {
     const npyext_declaration *declaration = layout->declaration;
     int narrays = (int)layout->narrays;
@@ -296,9 +296,9 @@ static npyx_status layout_compare_columns(const npyext_layout *layout, npyx_erro
                                  layout_advice);
 }
 
-/* ---- all of it ---- */
+/* ---- reading a layout ---- */
 
-/* The rows of a table whose rows are arrays: as many as there are entries. */
+/* Makes the view of a layout that lists_arrays: as many rows as there are entries. */
 static npyx_status layout_list(npyext_layout *layout, npyx_error *error) {
     npyx_entry entry;
     int64_t nentries = 0;
@@ -316,7 +316,7 @@ static npyx_status layout_list(npyext_layout *layout, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* A declaration of a table that makes its file knows of no arrays. */
+/* The declaration of a table that makes its file has no arrays to compare with. */
 static npyx_status layout_read_archive(npyext_layout *layout, bool is_declared, npyx_error *error) {
     if (layout->lists_arrays)
         return layout_list(layout, error);

@@ -1,8 +1,8 @@
 /*
- * What a SELECT reads of a table that writes: what its transaction has written, if it has one that is open,
- * and else what is committed. Only its own connection sees the former.
+ * What a SELECT reads of a table that writes: what its open transaction has written, or else what is
+ * committed. Only its own connection sees the former.
  *
- * Of a .npz and a .ten the rows are the arrays, as they were given: a name, and a .npy BLOB.
+ * In an .npz or a .ten, the rows are the arrays as they were inserted: a name, and a .npy BLOB.
  */
 
 #include "npy_table.h"
@@ -10,8 +10,8 @@
 #include "table_editor.h"
 #include "table_writer.h"
 
-/* What is committed of mode 'w+' is the file that it has written itself: before that there is none.
- * NPYX_DONE: as the table sees it there is nothing. */
+/* In mode 'w+', what is committed is the file that the table has written itself; until then there is none.
+ * NPYX_DONE: to the table, there is nothing. */
 static npyx_status written_read_own(const npyext_table *table, npyext_layout *layout, npyx_error *error) {
     npyext_written written;
     NPYX_TRY(npyext_written_find(table->connection, table->name, &written, error));
@@ -35,8 +35,8 @@ static npyx_status written_read_committed(const npyext_table *table, npyext_layo
     return status;
 }
 
-/* The transaction that is open under the table's name is asked, and not the table's own: SQLite makes the
- * table's object anew when a schema changes in the middle of one. */
+/* Looks for the transaction that is open under the table's name, not for the table's own: SQLite makes the
+ * table's object anew if a schema changes during a transaction. */
 npyx_status npyext_layout_read_table(npyext_layout *layout, const npyext_table *table, npyx_error *error) {
     npyx_source *source = NULL;
     if (table->writer == NULL)
@@ -80,6 +80,6 @@ void npyext_layout_list_column(const npyext_layout *layout, int64_t index, int n
         status = list_array(layout, index, scratch, &error);
     if (status == NPYX_OK)
         npyext_result_blob(context, scratch->bytes, scratch->nbytes);
-    else if (status != NPYX_DONE) /* NULL: a member that is no array */
+    else if (status != NPYX_DONE) /* NULL: a member that is not an array */
         npyext_result_error(context, place, &error);
 }

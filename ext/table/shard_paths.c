@@ -4,7 +4,7 @@
 #include "source/opener.h"
 #include "text/span.h"
 
-/* Exactly one %d or %0Nd, or none. */
+/* Accepts one %d or %0Nd, in the last part of the path, or no % at all. */
 npyx_status npyext_shard_paths_read(npyext_shard_paths *paths, npyx_arena *arena, const char *path,
                                     npyx_error *error) {
     const npyx_span name = {path, strlen(path)};
@@ -44,7 +44,7 @@ static void paths_append_literal(npyx_buffer *pattern, const char *text, size_t 
         npyx_buffer_printf(pattern, strchr("*?[]{}", text[i]) == NULL ? "%c" : "[%c]", text[i]);
 }
 
-/* The pattern of every path that may be a shard's, or of what a crash may have left beside one. */
+/* The pattern for every path that may be a shard's, or for what a crash may have left beside one. */
 static npyx_status paths_pattern(const npyext_shard_paths *paths, bool is_beside, npyx_buffer *pattern,
                                  npyx_error *error) {
     const char *slash = strrchr(paths->prefix, '/');
@@ -60,7 +60,7 @@ static npyx_status paths_pattern(const npyext_shard_paths *paths, bool is_beside
     return npyx_buffer_check(pattern, error);
 }
 
-/* The files of that pattern; there may be none. */
+/* The files that match that pattern; there may be none. */
 static npyx_status paths_list(npyext_shard_paths *paths, bool is_beside, npyext_files *files,
                               npyx_error *error) {
     npyext_connection *connection = paths->connection;
@@ -75,7 +75,7 @@ static npyx_status paths_list(npyext_shard_paths *paths, bool is_beside, npyext_
     return status == NPYX_NOT_FOUND ? NPYX_OK : status;
 }
 
-/* The number in a path that the pattern has found, so many bytes after the prefix; -1: there is none. */
+/* The number in a path that matched the pattern, nskipped bytes after the prefix; -1 if there is none. */
 static int64_t paths_digits(const npyext_shard_paths *paths, const char *path, size_t nskipped) {
     size_t off = strlen(paths->prefix) + nskipped, nbytes = strlen(path);
     uint64_t number = 0;
@@ -83,7 +83,7 @@ static int64_t paths_digits(const npyext_shard_paths *paths, const char *path, s
     return npyx_span_digits(rest, &number) > 0 && number <= INT64_MAX ? (int64_t)number : -1;
 }
 
-/* The number of a path; -1 for one that is no shard's. */
+/* The number of a path; -1 if it is not a shard's. */
 static int64_t paths_number(npyext_shard_paths *paths, const char *path) {
     npyx_error error;
     int64_t number = paths_digits(paths, path, 0);
@@ -110,8 +110,8 @@ npyx_status npyext_shard_paths_find(npyext_shard_paths *paths, int64_t above, in
     return status;
 }
 
-/* Opening a target clears away what a crash has left. What is in its way is met by whoever writes that shard.
- */
+/* Opening a target removes what a crash has left. Failures are ignored: what is in the way of a shard is
+ * reported when that shard is written. */
 npyx_status npyext_shard_paths_sweep(npyext_shard_paths *paths, npyx_error *error) {
     npyext_files files = {.paths.arena.host = &paths->connection->host};
     npyx_status status = paths->has_number ? paths_list(paths, true, &files, error) : NPYX_OK;

@@ -1,5 +1,6 @@
 /*
- * The paths of the shards that a table writes: `out-%06d.tar` with a number in it, and what of them is there.
+ * The paths of the shards that a table writes, such as `out-%06d.tar` with a number in it, and which of them
+ * exist.
  */
 #ifndef NPYEXT_SHARD_PATHS_H
 #define NPYEXT_SHARD_PATHS_H
@@ -8,26 +9,27 @@
 
 typedef struct npyext_shard_paths {
     npyext_connection *connection;
-    const char *prefix, *suffix; /* the arena's; between them stands the number */
-    bool has_number;             /* false: there is one shard */
-    int width;                   /* that numbers are filled up to with zeros; 0: they are not */
-    npyx_buffer name;            /* a path that is compared */
+    const char *prefix, *suffix; /* in the arena; the number goes between them */
+    bool has_number;             /* false: there is only one shard */
+    int width;                   /* numbers are padded to it with zeros; 0: they are not */
+    npyx_buffer name;            /* scratch: a path to compare with */
 } npyext_shard_paths;
 
-/* Reads a path with exactly one %d or %0Nd in its last part, or none. paths has its connection, and
- * name.host; clear the name on failure too. NPYX_INVALID or NPYX_NOMEM. */
+/* Reads a path with exactly one %d or %0Nd in its last part, or none. paths has its connection and name.host;
+ * clear its name on failure, too. The texts are in arena. NPYX_INVALID or NPYX_NOMEM. */
 npyx_status npyext_shard_paths_read(npyext_shard_paths *paths, npyx_arena *arena, const char *path,
                                     npyx_error *error);
 
-/* The path of a number, with its NUL, in place of what the buffer had. */
+/* Replaces the buffer's contents with the path of a number, NUL-terminated. */
 npyx_status npyext_shard_path(npyext_shard_paths *paths, int64_t number, npyx_buffer *path,
                               npyx_error *error);
 
-/* The highest number that there is, -1 for none, and the paths of those above one; list may be NULL. */
+/* *highest: the highest number that exists, or -1. list gets the paths of those above `above`; it may be
+ * NULL. */
 npyx_status npyext_shard_paths_find(npyext_shard_paths *paths, int64_t above, int64_t *highest,
                                     npyx_name_list *list, npyx_error *error);
 
-/* Clears away what a crash has left beside shards of whatever number. */
+/* Removes what a crash has left beside shards, whatever their numbers. */
 npyx_status npyext_shard_paths_sweep(npyext_shard_paths *paths, npyx_error *error);
 
 #endif

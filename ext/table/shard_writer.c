@@ -5,25 +5,25 @@
 #include "shard_paths.h"
 #include "source/array_value.h"
 
-/* A shard of the transaction. */
+/* A shard that the transaction writes. */
 typedef struct shard {
     int64_t number;
     npyx_target target;
     int64_t nsamples, payload_nbytes;
-    int64_t end_nbytes; /* how long it was before its end was written; -1: it was not */
+    int64_t end_nbytes; /* how long it was before its end was written; -1: it has no end yet */
 } shard;
 
-/* How far the last shard was, and the key of its last sample. */
+/* The state of the last shard, and the key of its last sample. */
 typedef struct shard_mark {
     int64_t nshards, nsamples, payload_nbytes, nbytes;
     size_t key_nbytes;
     char key[];
 } shard_mark;
 
-/* A column and its place among the parts of a sample, which are sorted by their extensions. */
+/* A column. They are in the order of the parts of a sample, which are sorted by extension. */
 typedef struct shard_column {
     const char *ext;
-    int value; /* number of the column */
+    int value; /* the column's number */
     npyext_table_type type;
 } shard_column;
 
@@ -35,10 +35,10 @@ struct npyext_shard_writer {
     double maxsize;
     shard_column *columns;
     int ncolumns;
-    /* of the transaction that is open */
+    /* for the open transaction */
     shard *shards;
     int64_t nshards, capacity_nshards;
-    npyx_buffer key;  /* of the last sample, if the last shard has any */
+    npyx_buffer key;  /* of the last sample, if the last shard has one */
     npyx_buffer cell; /* an array on its way into a shard */
     npyx_buffer name;
 };
@@ -53,7 +53,7 @@ static npyx_host *shards_host(const npyext_shard_writer *writer) {
 
 /* ---- arguments ---- */
 
-/* A number above 0, as it may be typed: 100000 or 3e9. */
+/* A number above 0, as a user may write it: 100000 or 3e9. */
 static npyx_status shards_read_limit(const char *text, const char *name, double *limit, npyx_error *error) {
     npyx_number number = {0};
     bool is_number = *text != '\0' && npyx_number_read(text, strlen(text), &number) == strlen(text);
@@ -83,8 +83,8 @@ static npyx_status shards_read_limits(npyext_shard_writer *writer, const char *c
     return NPYX_OK;
 }
 
-/* The columns of the declaration, sorted as Python sorts their extensions: by code points, which UTF-8 keeps.
- */
+/* The columns of the declaration, in the order that Python gives their extensions: by code point, which is
+ * the order of UTF-8's bytes, too. */
 static npyx_status shards_sort_columns(npyext_shard_writer *writer, const npyext_declaration *declaration,
                                        npyx_error *error) {
     writer->ncolumns = declaration->ncolumns - NPYEXT_WDS_FIRST_EXT;
@@ -122,7 +122,7 @@ static void shards_drop_last(npyext_shard_writer *writer) {
     npyx_target_abandon(&writer->shards[--writer->nshards].target);
 }
 
-/* Adds a shard that is opened at its path. When that fails there is none. */
+/* Adds a shard and opens it at its path. On failure none is added. */
 static npyx_status shards_add(npyext_shard_writer *writer, int64_t number, npyx_target_kind kind,
                               npyx_error *error) {
     const npyext_transaction *transaction = &writer->transaction;
@@ -150,8 +150,8 @@ static npyx_status shards_take_key(npyext_shard_writer *writer, const char *key,
     return npyx_buffer_check(&writer->key, error);
 }
 
-/* Reads how many samples a shard has, the bytes of their parts, the last one's key, and where its end begins.
- */
+/* Counts the samples of a shard and the bytes of their parts, takes the last one's key, and finds where the
+ * shard's end begins. */
 static npyx_status shards_measure(npyext_shard_writer *writer, npyx_source *source, shard *measured,
                                   int64_t *end_off, npyx_error *error) {
     npyx_tar_walk tar = {.window.source = source};
@@ -178,7 +178,7 @@ static bool shard_is_full(const npyext_shard_writer *writer, const shard *of) {
            (of->nsamples >= writer->maxcount || (double)of->payload_nbytes >= writer->maxsize);
 }
 
-/* Opens a copy of a shard that is there, from which the end is cut off. NPYX_DONE: it is full. */
+/* Opens a copy of an existing shard, with its end cut off. NPYX_DONE: it is full. */
 static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
     npyx_source *source = NULL;
     int64_t end_off = 0;
@@ -199,7 +199,7 @@ static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, np
 
 /* ---- a transaction ---- */
 
-/* The number of the shard that is gone on with; -1: there is none. */
+/* The number of the shard to continue with; -1 if there is none. */
 static npyx_status shards_find_last(npyext_shard_writer *writer, int64_t *number, npyx_error *error) {
     const npyext_written *written = &writer->transaction.written;
     if (!writer->transaction.is_own && writer->paths.has_number)
@@ -223,7 +223,7 @@ static npyx_status shards_open(npyext_transaction *transaction, npyx_error *erro
     return status == NPYX_DONE ? shards_add(writer, number + 1, NPYX_TARGET_NEW, error) : status;
 }
 
-/* How far the last shard is, without its end. It rests only with an end. */
+/* Notes the state of the last shard, as if it had no end. A resting shard has no sink, but always an end. */
 static void shards_note_place(const npyext_shard_writer *writer, shard_mark *mark) {
     const shard *last = shards_last(writer);
     *mark = (shard_mark){.nshards = writer->nshards,
@@ -244,8 +244,8 @@ static npyx_status shards_mark(npyext_transaction *transaction, void **place, np
     return NPYX_OK;
 }
 
-/* Takes out the samples after a mark. Its shard rests no more: whoever writes the set meanwhile would take
- * the file away. */
+/* Removes the samples after a mark. Its shard must not rest any longer: another writer of the set would
+ * remove its file. */
 static npyx_status shards_return(npyext_shard_writer *writer, const shard_mark *mark, npyx_error *error) {
     while (writer->nshards > mark->nshards)
         shards_drop_last(writer);
@@ -289,7 +289,7 @@ static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *er
 
 /* ---- samples ---- */
 
-/* The bytes of a cell of an array: as they are where they are a file already, else made by a writer. */
+/* Makes a .npy or .ten file, in writer->cell, from an array that was not given as one. */
 static npyx_status shards_array_cell(npyext_shard_writer *writer, bool is_ten, sqlite3_value *value,
                                      npyx_error *error) {
     static const npyext_caller caller = {"a cell", "cell"};
@@ -322,7 +322,7 @@ static bool shard_ends_as(const char *ext, const char *last) {
     return strcmp(dot == NULL ? ext : dot + 1, last) == 0;
 }
 
-/* Whether all arrays of a file can be described: of a .npy the first, behind which anything may follow. */
+/* Whether all arrays of a file can be described; in a .npy only the first, which anything may follow. */
 static npyx_status shards_describe(npyx_archive *archive, npyx_host *host, npyx_error *error) {
     npyx_status status = NPYX_OK;
     for (int64_t i = 0; status == NPYX_OK && (i == 0 || archive->format == NPYX_FORMAT_TEN); i++) {
@@ -337,7 +337,8 @@ static npyx_status shards_describe(npyx_archive *archive, npyx_host *host, npyx_
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
-/* A file of an array goes out as it is: one that is damaged would be found by who trains with it. */
+/* A file of an array is stored as it is. Unless it were checked here, damage would first be found in
+ * training. */
 static npyx_status shards_check_file(const npyext_shard_writer *writer, const npyx_value *cell,
                                      npyx_error *error) {
     npyx_source *source = NULL;
@@ -350,8 +351,8 @@ static npyx_status shards_check_file(const npyext_shard_writer *writer, const np
     return status;
 }
 
-/* The bytes of a cell, good until the next or as long as room. Of an array it is a file, of all else its
- * bytes or its text. */
+/* The bytes of a cell, valid until the next one and as long as room: a file for an array, otherwise its bytes
+ * or its text. */
 static npyx_status shards_cell_bytes(npyext_shard_writer *writer, const shard_column *column,
                                      sqlite3_value *value, char room[NPYX_NUMBER_TEXT_NBYTES],
                                      npyx_value *cell, npyx_error *error) {
@@ -410,8 +411,8 @@ static npyx_status shards_append_parts(npyext_shard_writer *writer, const npyx_v
     return nparts > 0 ? NPYX_OK : npyx_refuse(error, "a sample has at least one part; all columns are NULL");
 }
 
-/* A full shard is finished before the next sample, as ShardWriter does it. One that is not full has an end
- * where a COMMIT was put off. */
+/* A full shard is finished before the next sample, as by ShardWriter. One that is not full has an end if a
+ * COMMIT was put off, and loses it again. */
 static npyx_status shards_make_room(npyext_shard_writer *writer, npyx_error *error) {
     shard *last = shards_last(writer);
     if (!shard_is_full(writer, last))
@@ -421,11 +422,11 @@ static npyx_status shards_make_room(npyext_shard_writer *writer, npyx_error *err
     return shards_add(writer, last->number + 1, NPYX_TARGET_NEW, error);
 }
 
-/* Adds a sample; when that fails, some of it may be there. */
+/* Adds a sample; on failure, part of it may be there. */
 static npyx_status shards_write_sample(npyext_shard_writer *writer, const npyx_value *key,
                                        sqlite3_value **values, npyx_error *error) {
     npyx_status opened = shards_make_room(writer, error);
-    if (opened == NPYX_INVALID) /* what is in the way is no fault of the row */
+    if (opened == NPYX_INVALID) /* something in the way is not the row's fault */
         opened = error->status = NPYX_IO;
     NPYX_TRY(opened);
     shard *last = shards_last(writer);
@@ -462,7 +463,7 @@ static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value 
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- making and freeing ---- */
 
 static void shards_free(npyext_transaction *transaction) {
     npyext_shard_writer *writer = shards_of(transaction);

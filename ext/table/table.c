@@ -23,7 +23,7 @@ double npyext_table_take_rowid(sqlite3_index_info *info, double nrows, npyext_pl
     return nrows;
 }
 
-/* ---- making and unmaking ---- */
+/* ---- creating, connecting and dropping ---- */
 
 int npyext_table_disconnect(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;
@@ -36,7 +36,7 @@ int npyext_table_disconnect(sqlite3_vtab *vtab) {
     return SQLITE_OK;
 }
 
-/* A table that knows its own name and nothing else; NULL when memory is out. */
+/* A table that knows only its schema and name; NULL if memory is out. */
 static npyext_table *new_table(const npyext_registration *registration, const char *const *argv) {
     const npyext_table_kind *kind = registration->definition;
     npyext_connection *connection = registration->connection;
@@ -55,7 +55,7 @@ static npyext_table *new_table(const npyext_registration *registration, const ch
     return table;
 }
 
-/* Appends the declaration of a column to a CREATE TABLE. */
+/* Appends the declaration of a column to a CREATE TABLE statement. */
 static void append_column(sqlite3_str *schema, const char *name, npyext_table_type type) {
     sqlite3_str_appendf(schema, "%s\"%w\" %s", sqlite3_str_length(schema) == 0 ? "CREATE TABLE x(" : ", ",
                         name, npyext_table_type_names[type]);
@@ -73,7 +73,7 @@ static int table_declare(sqlite3 *db, const npyext_table *table) {
     int code = npyext_declare_columns(db, text);
     if (code == SQLITE_OK)
         code = npyext_declare_risk(table->connection, 0);
-    if (code == SQLITE_OK && table->writer != NULL) /* INSERT OR IGNORE and the like */
+    if (code == SQLITE_OK && table->writer != NULL) /* for INSERT OR IGNORE and the like */
         code = sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
     return code;
 }
@@ -82,7 +82,7 @@ static bool is_temporary(const npyext_table *table) {
     return strcmp(table->schema, "temp") == 0;
 }
 
-/* No database can carry a table that writes files: whoever opens it would run it. */
+/* A database must not carry a table that writes files: it would run for whoever opens that database. */
 static npyx_status make_writer(npyext_table *table, npyx_error *error) {
     char what[16];
     sqlite3_snprintf(sizeof what, what, "mode='%s'", table->declaration.arguments[NPYEXT_TABLE_MODE]);
@@ -95,7 +95,7 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
     return table->kind->make_writer(table, &table->writer, error);
 }
 
-/* Makes what xCreate was asked for, up to its columns. */
+/* Does the work of xCreate up to the columns. On failure sets *message, except for SQLITE_NOMEM. */
 static int table_make(npyext_table *table, int nraw, const char *const *raw, char **message) {
     npyx_error error;
     npyext_place place = {0};
@@ -111,7 +111,7 @@ static int table_make(npyext_table *table, int nraw, const char *const *raw, cha
     return code;
 }
 
-/* What is pending under the name of a new table belongs to one whose CREATE was taken back. */
+/* Anything pending under a new table's name belongs to one whose CREATE was rolled back. */
 static int table_begin_writing(const npyext_table *table) {
     npyext_transaction *left = npyext_transaction_open_of(table->connection, table->name);
     if (left != NULL)
@@ -139,7 +139,7 @@ int npyext_table_create(sqlite3 *db, void *client, int argc, const char *const *
 }
 
 /* Reads the declaration again: that of a table that writes from its arguments, any other from the shadow
- * table. SQLITE_ERROR: there is none, and the damage says why. */
+ * table. SQLITE_ERROR: there is none, and table->damage says why. */
 static int read_declaration(sqlite3 *db, npyext_table *table, int nraw, const char *const *raw) {
     if (is_temporary(table)) {
         if (npyext_table_parse_arguments(&table->declaration, table->kind, nraw, raw, &table->damage) ==
@@ -154,9 +154,9 @@ static int read_declaration(sqlite3 *db, npyext_table *table, int nraw, const ch
     return npyext_code(table->kind->check_declared(&table->declaration, &table->damage));
 }
 
-/* Never looks at the file that a table reads: a database whose files are gone opens, answers other queries,
- * and drops the table. A declaration that makes no sense does not fail either, because that would keep the
- * table from being dropped. */
+/* Never looks at the file that a table reads: a database whose files are gone must open, answer other
+ * queries, and drop the table. Nor does a declaration that makes no sense fail, since a failing xConnect
+ * would block DROP TABLE. */
 int npyext_table_connect(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
                          char **message) {
     npyext_table *table = new_table(client, argv);
@@ -188,7 +188,7 @@ int npyext_table_destroy(sqlite3_vtab *vtab) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
     if (is_temporary(table) && npyext_transaction_open_of(connection, table->name) != NULL)
-        return SQLITE_LOCKED; /* its rows would be lost, and the COMMIT would not tell */
+        return SQLITE_LOCKED; /* its rows would be lost, and the COMMIT would not say so */
     int code = is_temporary(table) ? npyext_written_forget(connection->db, table->name) : SQLITE_OK;
     if (code == SQLITE_OK && table->writer == NULL)
         code = npyext_shadow_drop(connection->db, table->schema, table->name);
@@ -207,18 +207,18 @@ int npyext_table_rename(sqlite3_vtab *vtab, const char *name) {
         return code;
     }
     if (npyext_transaction_open_of(connection, table->name) != NULL)
-        return SQLITE_LOCKED; /* they are found by the table's name */
+        return SQLITE_LOCKED; /* its rows are found by the table's name */
     return npyext_written_rename(connection->db, table->name, name);
 }
 
-/* ---- INSERT and UPDATE, and the transactions they stand in ---- */
+/* ---- INSERT and UPDATE, and their transactions ---- */
 
 static int table_report(sqlite3_vtab *vtab, npyx_status status, const npyx_error *error) {
     npyext_place place = {.path = ((npyext_table *)vtab)->declaration.arguments[NPYEXT_TABLE_PATH]};
     return status == NPYX_OK ? SQLITE_OK : npyext_report(vtab, place, error);
 }
 
-/* A table that reads has no part in transactions. */
+/* A table that reads takes no part in transactions. */
 static int table_go_on(sqlite3_vtab *vtab, npyext_transaction_event event, int savepoint) {
     npyx_error error;
     npyext_transaction *writer = ((npyext_table *)vtab)->writer;
@@ -227,7 +227,7 @@ static int table_go_on(sqlite3_vtab *vtab, npyext_transaction_event event, int s
                : table_report(vtab, npyext_transaction_go_on(writer, event, savepoint, &error), &error);
 }
 
-/* The methods that tell of an event: of a transaction, and of a savepoint in it. */
+/* The methods that report an event: of a transaction, and of a savepoint in it. */
 #define TABLE_METHOD(name, event)                                                                            \
     int name(sqlite3_vtab *vtab) {                                                                           \
         return table_go_on(vtab, (event), 0);                                                                \
@@ -244,7 +244,7 @@ TABLE_SAVEPOINT_METHOD(npyext_table_savepoint, NPYEXT_TRANSACTION_MARK)
 TABLE_SAVEPOINT_METHOD(npyext_table_release, NPYEXT_TRANSACTION_RELEASE)
 TABLE_SAVEPOINT_METHOD(npyext_table_rollback_to, NPYEXT_TRANSACTION_RETURN)
 
-/* What xUpdate is called for. */
+/* What xUpdate is called to do. */
 typedef enum table_change { TABLE_DELETE, TABLE_INSERT, TABLE_UPDATE } table_change;
 
 static npyx_status fail_readonly(const npyext_table *table, table_change change, npyx_error *error) {
@@ -283,7 +283,8 @@ static npyx_status check_change(const npyext_table *table, table_change change, 
                        done[change]);
 }
 
-/* What rows go to: what is open under the table's name, which another object of it may have opened. */
+/* Where rows go: to what is open under the table's name, which another object of the table may have
+ * opened. */
 static npyext_transaction *writer_of_table(const npyext_table *table) {
     npyext_transaction *writer = table->writer;
     if (npyext_transaction_is_open(writer))
@@ -304,7 +305,7 @@ static npyx_status change_row(npyext_transaction *writer, sqlite3_value **argv, 
     return npyext_transaction_update(writer, row, argv + 2, error);
 }
 
-/* A row that does not fit is a constraint that fails: INSERT OR IGNORE goes on without it. */
+/* A row that does not fit counts as a failed constraint, so that INSERT OR IGNORE continues without it. */
 int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid) {
     const npyext_table *table = (npyext_table *)vtab;
     npyx_error error;

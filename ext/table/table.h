@@ -2,7 +2,7 @@
  * CREATE VIRTUAL TABLE t USING npy(...) or wds(...): what tables that a database keeps have in common.
  *
  * A declaration is what the database keeps of a table: its arguments, its columns, and what its arrays were
- * when it was made. It lies in the shadow table, so that connecting never reads the disk. Nothing that a
+ * when it was made. It is in the shadow table, so that xConnect never reads the files. Nothing that a
  * database says is pasted into SQL or used as an offset.
  */
 #ifndef NPYEXT_TABLE_H
@@ -21,21 +21,21 @@ typedef enum npyext_table_argument {
     NPYEXT_TABLE_SLICE,
     NPYEXT_TABLE_VIEW,
     NPYEXT_TABLE_MODE,
-    /* of tables that write */
+    /* for tables that write */
     NPYEXT_TABLE_DTYPE,
     NPYEXT_TABLE_SHAPE,
     NPYEXT_TABLE_METHOD,
-    /* of tables of samples that write */
+    /* for tables of samples that write */
     NPYEXT_TABLE_MAXCOUNT,
     NPYEXT_TABLE_MAXSIZE,
     NPYEXT_TABLE_NARGUMENTS
 } npyext_table_argument;
 
-/* Their names in the shadow table. */
+/* Their names, as typed (path and idx cannot be) and in the shadow table. */
 extern const char *const npyext_table_argument_names[NPYEXT_TABLE_NARGUMENTS];
 
-/* A declared type. ANY is none: uint64 is INTEGER up to 2^63 - 1 and TEXT above, which the affinity of any
- * type that has one would round. */
+/* A declared type. ANY is none, and has no affinity: uint64 is INTEGER up to 2^63 - 1 and TEXT above, which a
+ * numeric affinity would round. */
 typedef enum npyext_table_type {
     NPYEXT_TABLE_ANY,
     NPYEXT_TABLE_INTEGER,
@@ -52,13 +52,13 @@ typedef struct npyext_declared_column {
     npyext_table_type type;
 } npyext_declared_column;
 
-/* An array as it was: another dtype or another shape behind the first axis makes it another one. */
+/* An array as it was: with another dtype, or another shape after the first axis, it is a different one. */
 typedef struct npyext_declared_array {
     const char *name;
     const char *form; /* `<f4[*, 128]` */
 } npyext_declared_array;
 
-/* All texts lie in the arena. */
+/* All texts are in the arena. */
 typedef struct npyext_declaration {
     npyx_arena arena;
     const char *arguments[NPYEXT_TABLE_NARGUMENTS]; /* NULL: not given */
@@ -68,34 +68,36 @@ typedef struct npyext_declaration {
     npyext_declared_column *columns;
 } npyext_declaration;
 
-/* Room for narrays and ncolumns in a declaration that has none. */
+/* Makes room for narrays and ncolumns in a declaration that has none. NPYX_NOMEM. */
 npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narrays, int ncolumns,
                                        npyx_error *error);
 
 typedef struct npyext_table_kind npyext_table_kind;
 
-/* Reads the arguments as SQLite hands them on: raw, quotes kept. NPYX_INVALID or NPYX_NOMEM. */
+/* Reads the arguments as SQLite passes them: raw, with their quotes. NPYX_INVALID or NPYX_NOMEM. */
 npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, const npyext_table_kind *kind,
                                          int nraw, const char *const *raw, npyx_error *error);
 
-/* Whether the arguments are of a table that writes: mode 'r+', 'w+' or 'a'. */
+/* Whether the arguments are those of a table that writes: mode 'r+', 'w+' or 'a'. */
 bool npyext_table_is_writing(const npyext_declaration *declaration);
-/* Whether they are of one that changes rows in place: mode 'r+'. */
+/* Whether they are those of one that changes rows in place: mode 'r+'. */
 bool npyext_table_is_editing(const npyext_declaration *declaration);
 
-/* Splits a list at its commas. An item in double quotes is what stands between them, commas included. */
+/* Splits a list at its commas. An item in double quotes is what is between them, commas included. The items
+ * are in the arena. NPYX_INVALID or NPYX_NOMEM. */
 npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const char ***items, int *nitems,
                                     npyx_error *error);
 
-/* ---- the shadow table "schema"."table_npy" ---- */
+/* ---- the shadow table "schema"."table_npy" ----
+ * Each function returns an SQLite code.
+ */
 
-/* Each returns an SQLite code. Write leaves nothing behind when it fails, but a message, to be freed with
- * sqlite3_free. */
+/* On failure, leaves nothing behind except a message, which must be freed with sqlite3_free. */
 int npyext_shadow_write(sqlite3 *db, const char *schema, const char *table,
                         const npyext_declaration *declaration, char **message);
 int npyext_shadow_rename(sqlite3 *db, const char *schema, const char *table, const char *new_table);
 int npyext_shadow_drop(sqlite3 *db, const char *schema, const char *table);
-/* SQLITE_ERROR: what it holds is no declaration, and *error says why. */
+/* SQLITE_ERROR: what it holds is not a declaration, and *error says why. */
 int npyext_shadow_read(sqlite3 *db, const char *schema, const char *table, npyext_declaration *declaration,
                        npyx_error *error);
 
@@ -103,41 +105,41 @@ int npyext_shadow_read(sqlite3 *db, const char *schema, const char *table, npyex
 
 typedef struct npyext_table npyext_table;
 
-/* What tells the tables of one module from those of another. */
+/* How the tables of one module differ from those of another. */
 struct npyext_table_kind {
     const char *module;
-    size_t table_nbytes;         /* of what begins with an npyext_table */
-    unsigned arguments;          /* a bit for each that it takes */
-    const char *arguments_text;  /* for the message of an unknown one */
+    size_t table_nbytes;         /* of a struct that begins with an npyext_table */
+    unsigned arguments;          /* a bit for each that it accepts */
+    const char *arguments_text;  /* for the message about an unknown one */
     const char *example;         /* a path with its quotes */
     const char *writing_example; /* the arguments of a table that writes; NULL: there are none */
-    const char *editing_example; /* and of one that changes rows */
-    /* Whether the arguments go together; or NULL. */
+    const char *editing_example; /* the same for one that changes rows */
+    /* Checks that the arguments go together; or NULL. */
     npyx_status (*check)(const npyext_declaration *declaration, npyx_error *error);
-    /* Makes the columns of the declaration from the files. *place is the path as it was given; what is set
-     * instead, of a fault, lies in the declaration's arena. */
+    /* Makes the columns of the declaration from the files. *place has the path as given; for a fault it may
+     * be set to texts in the declaration's arena. */
     npyx_status (*make)(npyext_table *table, npyext_place *place, npyx_error *error);
-    /* Whether a declaration of a database is one that make could have made. */
+    /* Checks that a declaration from a database is one that make could have made. */
     npyx_status (*check_declared)(const npyext_declaration *declaration, npyx_error *error);
     void (*clear)(npyext_table *table); /* or NULL */
-    /* Of tables that write, whose transaction is the first member of what they write by. */
+    /* Makes the writer of a table that writes: a struct whose first member is the transaction. */
     npyx_status (*make_writer)(npyext_table *table, npyext_transaction **writer, npyx_error *error);
 };
 
 struct npyext_table {
     sqlite3_vtab base;
     const npyext_table_kind *kind;
-    npyext_transaction *writer; /* of a table that writes; NULL for one that reads */
+    npyext_transaction *writer; /* of a table that writes; NULL if it reads */
     npyext_connection *connection;
-    const char *schema; /* texts of the declaration's arena */
+    const char *schema; /* both in the declaration's arena */
     const char *name;
-    bool is_damaged; /* there is no declaration; the table can be dropped, and reading it is this error: */
+    bool is_damaged; /* no declaration: the table can be dropped; reading it is the error below */
     npyx_error damage;
-    bool is_made_anew; /* an object of a table that was created before */
+    bool is_made_anew; /* by xConnect, for a table that was created before */
     npyext_declaration declaration;
 };
 
-/* Methods of every such module, whose client data is a registration with a kind as its definition. */
+/* The methods of every such module; its client data is a registration whose definition is a kind. */
 int npyext_table_create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
                         char **message);
 int npyext_table_connect(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
@@ -145,7 +147,7 @@ int npyext_table_connect(sqlite3 *db, void *client, int argc, const char *const 
 int npyext_table_disconnect(sqlite3_vtab *vtab);
 int npyext_table_destroy(sqlite3_vtab *vtab);
 int npyext_table_rename(sqlite3_vtab *vtab, const char *name);
-/* A cursor of the table is opened: rows that follow are another statement's. */
+/* Call it when a cursor of the table is opened: rows that follow belong to another statement. */
 void npyext_table_begin_statement(const npyext_table *table);
 
 int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid);
@@ -166,11 +168,11 @@ int npyext_table_is_shadow_name(const char *suffix);
     .xSavepoint = npyext_table_savepoint, .xRelease = npyext_table_release,                                  \
     .xRollbackTo = npyext_table_rollback_to, .xShadowName = npyext_table_is_shadow_name
 
-/* The column of a plan's terms about the rowid. */
+/* What a plan's terms about the rowid have as their column. */
 enum { NPYEXT_TABLE_ROWID = 0 };
 
-/* Takes the comparisons of the rowid, which are exact; returns the rows that they are thought to leave of
- * nrows. */
+/* Takes the comparisons of the rowid, which are exact, into the plan and its text; returns the number of
+ * rows, out of nrows, that they are likely to leave. */
 double npyext_table_take_rowid(sqlite3_index_info *info, double nrows, npyext_plan *plan, sqlite3_str *text);
 
 #endif

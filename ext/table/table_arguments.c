@@ -1,6 +1,6 @@
 /*
- * The arguments of CREATE VIRTUAL TABLE ... USING npy(...) or wds(...), which SQLite hands on as they were
- * typed: a path, and `key = value`. Quotes are taken off here; a list in one of them has quotes of its own.
+ * The arguments of CREATE VIRTUAL TABLE ... USING npy(...) or wds(...), which SQLite passes as they were
+ * typed: a path, and `key = value`. Quotes are removed here; a list inside them has quotes of its own.
  */
 
 #include "table.h"
@@ -26,8 +26,8 @@ npyx_status npyext_declaration_reserve(npyext_declaration *declaration, int narr
     return npyx_check_memory(declaration->columns, error);
 }
 
-/* Writes what stands in the quotes that text begins with to out, a doubled quote for one. Returns the bytes
- * read, quotes included; 0 when the last one is missing. */
+/* Writes what is between the quotes that text begins with to out, NUL-terminated, with a doubled quote as
+ * one. Returns the bytes read, quotes included; 0 if the closing quote is missing. */
 static size_t read_quoted(const char *text, char *out) {
     const char quote = *text;
     const char *in = text + 1;
@@ -48,7 +48,7 @@ static void trim_end(char *text) {
         text[--nbytes] = '\0';
 }
 
-/* The text that a raw value means; *is_bare when it has no quotes. */
+/* The text that a raw value means; *is_bare: it has no quotes. */
 static npyx_status argument_read_value(npyx_arena *arena, const char *raw, const char **value, bool *is_bare,
                                        npyx_error *error) {
     raw += strspn(raw, blanks);
@@ -93,8 +93,8 @@ npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const c
     return NPYX_OK;
 }
 
-/* The length of the key that a raw argument begins with; 0 for one that is not `key = value`. *value is what
- * stands behind the sign. */
+/* The length of the key that a raw argument begins with; 0 if it is not `key = value`. *value is what follows
+ * the `=`. */
 static size_t find_key(const char *raw, const char **value) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     size_t nbytes = strspn(raw, letters);
@@ -103,7 +103,7 @@ static size_t find_key(const char *raw, const char **value) {
     return *behind == '=' ? nbytes : 0;
 }
 
-/* The path and idx have no key. */
+/* path and idx have no key. */
 static npyx_status find_argument(const npyext_table_kind *kind, const char *raw, size_t key_nbytes,
                                  npyext_table_argument *argument, npyx_error *error) {
     for (int i = NPYEXT_TABLE_MEMBER; i < NPYEXT_TABLE_NARGUMENTS; i++) {
@@ -128,7 +128,7 @@ static npyx_status set_argument(npyext_declaration *declaration, npyext_table_ar
     if (declaration->arguments[argument] != NULL)
         return npyx_refuse(error, "%s is given twice, the second time as %.*s",
                            npyext_table_argument_names[argument], NPYX_SHOWN(value, strlen(value), 80));
-    if (*value != '\0') /* an empty text is not given */
+    if (*value != '\0') /* an empty text counts as not given */
         declaration->arguments[argument] = value;
     return NPYX_OK;
 }

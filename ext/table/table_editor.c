@@ -3,45 +3,46 @@
 #include "io/edit.h"
 #include "table_writer.h"
 
-/* Where the items of a column lie in the file. */
+/* Where the items of a column are in the file. */
 typedef struct editor_column {
     int64_t cell_off;    /* of its new items, in the row that is put together */
-    int64_t cell_nbytes; /* of them */
+    int64_t cell_nbytes; /* of those items */
     int64_t off;         /* of the first item of row 0 */
-    int ndim;            /* of items that lie apart; 0: all of a cell lie side by side */
-    bool is_field;       /* of a structured item */
+    int ndim;            /* axes of a cell whose items are apart; 0: they are contiguous */
+    bool is_field;       /* it is a field of a structured item */
     npyx_edit_line line;
 } editor_column;
 
 typedef struct table_editor {
-    npyext_transaction transaction; /* its texts are the declaration's */
+    npyext_transaction transaction; /* borrows its texts from the declaration */
     npyx_file_info read_info;       /* of the file that was read last */
     bool has_read;
-    /* of the transaction that is open; the target is closed before the first change */
+    /* for the open transaction; the first change opens the target */
     npyx_target target;
     npyx_edit edit;
     npyext_layout layout; /* of the copy */
     npyx_arena arena;
     editor_column *columns;
-    uint8_t *cells;           /* a row's new items */
-    npyext_array_builder row; /* what an array is taken through on its way there */
+    uint8_t *cells;           /* the new items of a row */
+    npyext_array_builder row; /* converts arrays to such items */
 } table_editor;
 
 static table_editor *editor_of(npyext_transaction *transaction) {
     return (table_editor *)transaction;
 }
 
-/* ---- where items lie ---- */
+/* ---- where items are ---- */
 
-/* Bytes from the first to behind the last item of an axis, which may go backward. */
+/* Extends a range of bytes along an axis, from its first item to its last; a negative stride extends it
+ * downward. */
 static void editor_stretch(const npyx_view *view, int axis, int64_t *low, int64_t *high) {
     int64_t last = view->shape[axis] > 0 ? (view->shape[axis] - 1) * view->strides[axis] : 0;
     *low += last < 0 ? last : 0;
     *high += last > 0 ? last : 0;
 }
 
-/* Columns of an array in Fortran order lie far apart, each in a stretch of its own: so each has its window.
- * The items of all others are neighbours. */
+/* Columns of an array in Fortran order are far apart, each in a range of its own, so each has a window. The
+ * items of all others are neighbours. */
 static npyx_edit_line editor_line(const npyx_view *view, int64_t off, bool is_apart, int number) {
     npyx_edit_line line = {.window = number % NPYX_EDIT_MAX_NWINDOWS, .off = off, .end_off = off};
     for (int axis = 0; axis < (is_apart ? 1 : view->ndim); axis++)
@@ -54,7 +55,7 @@ static int64_t magnitude(int64_t value) {
     return value < 0 ? -value : value;
 }
 
-/* Items of a cell lie side by side when the axes behind the first do. */
+/* The items of a cell are contiguous if the axes after the first are. */
 static bool editor_is_solid(const npyx_view *view) {
     npyx_view row = *view;
     if (row.ndim < 2)
@@ -65,7 +66,7 @@ static bool editor_is_solid(const npyx_view *view) {
     return npyx_view_is_contiguous(&row);
 }
 
-/* array_off: where the array begins that the view's offsets are of. */
+/* Where a column is. array_off is the array's position in the file, which the view's offsets count from. */
 static editor_column editor_place(const npyext_layout *layout, int number, int64_t array_off) {
     const npyext_layout_column *column = &layout->columns[number];
     const npyx_view *view = &layout->arrays[column->array].view;
@@ -110,7 +111,7 @@ static npyx_status editor_place_columns(table_editor *editor, npyx_error *error)
 
 /* ---- the copy ---- */
 
-/* Closes what is read and written of it, but not the target. */
+/* Closes what reads and writes the copy, but not the target. */
 static void editor_close(npyext_transaction *transaction) {
     table_editor *editor = editor_of(transaction);
     npyx_edit_close(&editor->edit);
@@ -154,7 +155,7 @@ static npyx_status editor_open(npyext_transaction *transaction, npyx_error *erro
 
 /* ---- rows ---- */
 
-/* Rows of more than one item can be given as arrays, too. */
+/* Rows of more than one item can also be given as arrays. */
 static npyx_status editor_encode_row(table_editor *editor, int number, sqlite3_value *value,
                                      npyx_error *error) {
     static const npyext_caller caller = {"value", "value"};
@@ -194,13 +195,13 @@ static npyx_status editor_encode(table_editor *editor, int number, sqlite3_value
                : npyx_error_place(error, status, "column '%.60s'", editor->layout.columns[number].name);
 }
 
-/* Whether there are notes to be taken: of what a savepoint may have to bring back. All of a transaction is
- * taken back with its copy. */
+/* Whether notes are needed: of the bytes that a savepoint may have to restore. Rolling back the whole
+ * transaction just drops the copy. */
 static bool editor_takes_notes(const table_editor *editor) {
     return npyext_transaction_has_mark(&editor->transaction);
 }
 
-/* Writes items that lie apart, one after the other. */
+/* Writes items that are not contiguous, one after the other. */
 static npyx_status editor_store_apart(table_editor *editor, const editor_column *placed,
                                       const npyx_view *view, int64_t off, const uint8_t *cell,
                                       npyx_error *error) {
@@ -232,7 +233,7 @@ static npyx_status editor_store(table_editor *editor, int number, int64_t index,
                            editor_takes_notes(editor), error);
 }
 
-/* The index in the view of a row as the file counts. */
+/* The index in the view of a row that the file numbers rowid. */
 static npyx_status editor_find(const table_editor *editor, int64_t rowid, int64_t *index, npyx_error *error) {
     const npyx_view *view = &editor->layout.arrays[0].view;
     int64_t after_first = rowid - view->first[0];
@@ -310,9 +311,9 @@ const npyext_transaction_ops npyext_table_editor_ops = {.open = editor_open,
                                                         .read = editor_read,
                                                         .free = editor_free};
 
-/* ---- all of it ---- */
+/* ---- making an editor ---- */
 
-/* How a new one is made. */
+/* Refuses a format, and says how to make a new file instead. */
 static npyx_status editor_fail_format(npyx_format format, npyx_error *error) {
     bool is_ten = format == NPYX_FORMAT_TEN;
     const char *made = is_ten ? "ten" : "npz";

@@ -1,13 +1,13 @@
 /*
- * A declaration as rows of the shadow table, which a database carries along. Names and values are texts:
+ * A declaration as rows of the shadow table, which is stored in the database. Names and values are texts:
  *
  *    position  item      name     value
- *    1         format    NULL     1             a build that knows another one only drops the table
- *    2         argument  path     x.npz         one row an argument that was given
- *    4         array     weights  <f4[*, 128]   dtype and the shape of a row, as they were
+ *    1         format    NULL     1             a build that knows another format can only drop the table
+ *    2         argument  path     x.npz         one row for each argument given
+ *    4         array     weights  <f4[*, 128]   dtype and shape of a row, as they were
  *    5         column    weights  TEXT          in the order of the columns
  *
- * Whoever made the database wrote these: each row is checked as it is read, and nothing of it becomes SQL.
+ * Whoever made the database wrote these: each row is checked as it is read, and none of it becomes SQL.
  */
 
 #include "format/tar.h"
@@ -15,15 +15,14 @@
 
 const char *const npyext_table_type_names[NPYEXT_TABLE_NTYPES] = {"", "INTEGER", "REAL", "TEXT", "BLOB"};
 
-/* What the first row says; a later build may know another one. */
+/* The version in the first row; a later build may have another. */
 static const char format_version[] = "1";
 
-/* The whole of a declaration: what its arrays' headers, of 1 MiB at most, say in other words. */
+/* Of a whole declaration: it repeats, in other words, what its arrays' headers say, each at most 1 MiB. */
 enum { MAX_NBYTES = 1 << 24 };
 
-/* What stands behind the name in the shadow table's schema. A table that is declared otherwise is none of
- * ours: a virtual one in its place would be connected to, and a generated column would compute what it likes.
- */
+/* What follows the name in the shadow table's schema. A table declared otherwise is not ours: a virtual table
+ * in its place would be connected to, and a generated column would compute whatever it likes. */
 static const char shadow_columns[] =
     "(position INTEGER PRIMARY KEY, item TEXT NOT NULL, name TEXT, value TEXT NOT NULL)";
 
@@ -40,8 +39,8 @@ typedef struct shadow_writer {
     size_t nbytes; /* of names and values so far */
 } shadow_writer;
 
-/* SQLITE_TOOBIG for what could not be read again: half of that is for words that are the same in all of them.
- */
+/* SQLITE_TOOBIG for what could not be read again: only half of MAX_NBYTES is for names and values, the rest
+ * is for the items' words, which are always the same. */
 static int shadow_insert(shadow_writer *w, const char *item, const char *name, const char *value) {
     w->nbytes += (name == NULL ? 0 : strlen(name)) + strlen(value);
     if (w->nbytes > MAX_NBYTES / 2)
@@ -67,7 +66,7 @@ static int insert_all(shadow_writer *w, const npyext_declaration *declaration) {
     return code;
 }
 
-/* Prepares a statement and frees its text, which is NULL when memory is out. */
+/* Prepares a statement and frees its text; NULL: memory is out. */
 static int shadow_prepare(sqlite3 *db, char *sql, sqlite3_stmt **statement) {
     int code = sql == NULL ? SQLITE_NOMEM : sqlite3_prepare_v2(db, sql, -1, statement, NULL);
     sqlite3_free(sql);
@@ -124,7 +123,7 @@ static npyx_status fail_damaged(const shadow_reader *r, const char *what) {
     return npyx_fail(r->error, NPYX_CORRUPT, -1, "row %d of the table's declaration %s", r->nrows, what);
 }
 
-/* The text in a column of the row at hand, copied; NULL for one that is NULL. */
+/* The text in a column of the current row, copied; NULL if that is NULL. */
 static npyx_status shadow_read_text(shadow_reader *r, int column, const char **text) {
     *text = NULL;
     if (sqlite3_column_type(r->statement, column) == SQLITE_NULL)
@@ -202,7 +201,8 @@ static npyx_status read_rows(shadow_reader *r, int *code) {
     return status;
 }
 
-/* SQLITE_OK when the database's schema declares the table as npyext_shadow_write does, else SQLITE_ERROR. */
+/* SQLITE_OK if the database's schema declares the table as npyext_shadow_write does, SQLITE_ERROR if it does
+ * not. */
 static int check_schema(sqlite3 *db, const char *schema, const char *table) {
     sqlite3_stmt *statement = NULL;
     char *sql = sqlite3_mprintf(
@@ -218,8 +218,8 @@ static int check_schema(sqlite3 *db, const char *schema, const char *table) {
     return is_own ? SQLITE_OK : code == SQLITE_ROW ? SQLITE_ERROR : code;
 }
 
-/* The same of what SQLite made of the schema, which is another thing where it may be written to: no virtual
- * table and no view has BLOBs to open. The first row is always there. */
+/* The same, also for what SQLite made of the schema, which can be something else if the schema is writable:
+ * no BLOB of a virtual table or a view can be opened. The first row always exists. */
 static int check_table(sqlite3 *db, const char *schema, const char *table) {
     sqlite3_blob *blob = NULL;
     int code = check_schema(db, schema, table);
@@ -237,7 +237,7 @@ int npyext_shadow_read(sqlite3 *db, const char *schema, const char *table, npyex
     shadow_reader r = {declaration, error, .max_nitems = sqlite3_limit(db, SQLITE_LIMIT_COLUMN, -1)};
     int code = check_table(db, schema, table);
     bool is_own = code == SQLITE_OK;
-    if (is_own) /* the limit ends what a hostile table has more */
+    if (is_own) /* the limit bounds what a hostile table can add */
         code = shadow_prepare(
             db,
             sqlite3_mprintf("SELECT item, name, value FROM \"%w\".\"%w_npy\" ORDER BY position LIMIT %d",

@@ -2,7 +2,7 @@
 
 /* ---- what will be written ---- */
 
-/* A file that is not there yet can be told by its name alone. */
+/* The format of a file that does not exist yet can only be told from its name. */
 static npyx_format format_of_name(const char *path) {
     npyx_format named;
     bool is_archive =
@@ -10,7 +10,7 @@ static npyx_format format_of_name(const char *path) {
     return is_archive ? named : NPYX_FORMAT_NPY;
 }
 
-/* The bytes of a row, and whether they can be counted. */
+/* Counts the items and bytes of a row, if they can be counted. */
 static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
     npyx_array row;
     npyx_status status = npyext_table_writer_measure(writer, 1, &row, error);
@@ -36,8 +36,8 @@ static npyx_status read_shape(npyext_table_writer *writer, const char *text, npy
     return NPYX_OK;
 }
 
-/* What the arguments say of the array in the file; *is_other: something else. The dtype is taken from them
- * where the file's is a mere size. */
+/* Compares the arguments with the array in the file; *is_other: they describe something else. writer->dtype
+ * is theirs if the file's is only its size (V2 for bfloat16), otherwise NULL. */
 static npyx_status read_given(npyext_table_writer *writer, const npyx_array *array, bool *is_other,
                               npyx_error *error) {
     const char *dtype = writer->arguments[NPYEXT_TABLE_DTYPE], *shape = writer->arguments[NPYEXT_TABLE_SHAPE];
@@ -98,7 +98,7 @@ static npyx_status fail_adding(npyx_format format, npyx_error *error) {
                        format == NPYX_FORMAT_TAR ? "; USING wds(..., mode='a') adds samples to shards" : "");
 }
 
-/* What mode 'a' finds at the path. *is_there is false when that is nothing. */
+/* Reads what is at the path for mode 'a'. *is_there: whether anything is. */
 static npyx_status try_to_read_file(npyext_table_writer *writer, bool *is_there, npyx_error *error) {
     npyext_connection *connection = writer->transaction.connection;
     npyext_cached_file *file = NULL;
@@ -121,7 +121,8 @@ static npyx_status try_to_read_file(npyext_table_writer *writer, bool *is_there,
     return status;
 }
 
-/* Somebody may take rows back at this moment, who has added them in place: they are gone at the next look. */
+/* Another writer that has added rows in place may be rolling them back at this moment; the next attempt does
+ * not see them. */
 static npyx_status writer_read_file(npyext_table_writer *writer, bool *is_there, npyx_error *error) {
     enum { NTRIES = 5 };
     npyx_status status = NPYX_IO;
@@ -130,7 +131,7 @@ static npyx_status writer_read_file(npyext_table_writer *writer, bool *is_there,
     return status;
 }
 
-/* What lies at the path when an object is made anew may be there for a moment only: that is no reason to
+/* What is at the path when an object is made anew may be there only for a moment, which is no reason to
  * refuse all that follows. A transaction looks again. */
 static npyx_status writer_look_at_file(npyext_table_writer *writer, bool is_made_anew, bool *is_there,
                                        npyx_error *error) {
@@ -145,7 +146,7 @@ static npyx_status writer_look_at_file(npyext_table_writer *writer, bool is_made
     return NPYX_OK;
 }
 
-/* Arguments that the format has no use for. */
+/* Refuses arguments that are of no use to the format. */
 static npyx_status writer_check_format(const npyext_table_writer *writer, npyx_error *error) {
     static const npyext_table_argument of_npy[] = {NPYEXT_TABLE_DTYPE, NPYEXT_TABLE_SHAPE,
                                                    NPYEXT_TABLE_COLUMNS};

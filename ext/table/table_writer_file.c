@@ -1,13 +1,13 @@
 /*
- * What a transaction of a typed table that writes (transaction.h) makes of its file.
+ * What a transaction of a typed table that writes (transaction.h) does to its file.
  *
- * A file that rows are added to, and what a savepoint and the end make of it:
+ * A file that rows are added to, and its marks:
  *
  *    | header | rows that were there | rows of this transaction ... |
  *                                    ^ mark 0        ^ mark of a savepoint
  *
- * A return cuts it off at a mark. The header, which says how many rows there are, is written over last, by
- * the target's commit; until then a reader sees none of the new ones.
+ * A return cuts the file off at a mark. The header, which says how many rows there are, is overwritten last,
+ * by the target's commit; until then readers see none of the new rows.
  */
 
 #include "format/header_npy.h"
@@ -44,7 +44,7 @@ static npyx_status file_mark(npyext_transaction *transaction, void **place, npyx
     return status;
 }
 
-/* Takes the rows behind a mark out of the file. */
+/* Removes the rows after a mark from the file. */
 static npyx_status file_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *mark,
                                  npyx_error *error) {
     npyext_table_writer *writer = writer_of(transaction);
@@ -54,7 +54,7 @@ static npyx_status file_cut_back(npyext_transaction *transaction, const npyext_t
     return npyx_sink_cut(sink, sink->nbytes - (transaction->nrows - mark->nrows) * writer->row_nbytes, error);
 }
 
-/* The archive is written to the target's sink, and goes first. */
+/* The archive writes to the target's sink, so it is closed first. */
 static void file_close(npyext_transaction *transaction) {
     npyext_table_writer *writer = writer_of(transaction);
     npyx_archive_writer_close(writer->archive);
@@ -69,7 +69,8 @@ static npyx_status open_target(npyext_table_writer *writer, npyx_target_kind kin
     return npyext_transaction_open_target(transaction, &writer->target, kind, transaction->path, error);
 }
 
-/* Describes the array that rows are added to. What is locked is read, and not what is at the path. */
+/* Describes the array that rows are added to, from the file that is locked rather than the one at the
+ * path. */
 static npyx_status read_header(const npyext_table_writer *writer, npyx_array *array, npyx_error *error) {
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
     size_t head_nbytes = 0;
@@ -91,7 +92,7 @@ static bool is_as_declared(const npyext_table_writer *writer, const npyx_array *
            npyext_table_writer_has_rows_of(writer, array) && (array->ndim == 1 || !array->fortran_order);
 }
 
-/* Of several arrays that were saved one after the other rows would take the place of the next one. */
+/* If several arrays were saved one after the other, rows would overwrite the next one. */
 static npyx_status check_after(npyx_sink *sink, int64_t end_off, npyx_error *error) {
     char behind[16];
     size_t nbytes = (size_t)(sink->nbytes - end_off);
@@ -107,7 +108,7 @@ static npyx_status check_after(npyx_sink *sink, int64_t end_off, npyx_error *err
         end_off);
 }
 
-/* Takes the header of the array that more rows are added to; *end_off is where its rows end. */
+/* Takes the header of the array that rows are added to; *end_off is where its rows end. */
 static npyx_status take_header(npyext_table_writer *writer, npyx_array *array, int64_t *end_off,
                                npyx_error *error) {
     NPYX_TRY(read_header(writer, array, error));
@@ -128,8 +129,8 @@ static npyx_status find_end(npyext_table_writer *writer, int64_t *end_off, npyx_
     return status;
 }
 
-/* Goes to where the rows end. What lies behind them belongs to nothing, but it stays until the COMMIT: such a
- * file is copied, and the copy added to. */
+/* Goes to where the rows end. Bytes after them belong to no array, but must stay until the COMMIT: such a
+ * file is copied, and rows are added to the copy. */
 static npyx_status go_to_end(npyext_table_writer *writer, npyx_error *error) {
     int64_t end_off = 0;
     NPYX_TRY(find_end(writer, &end_off, error));
@@ -141,7 +142,7 @@ static npyx_status go_to_end(npyext_table_writer *writer, npyx_error *error) {
     return npyx_sink_cut(writer->target.sink, end_off, error);
 }
 
-/* Room for the header, whose size does not depend on the number of rows. */
+/* Reserves room for the header, whose size does not depend on the number of rows. */
 static npyx_status reserve_header(npyext_table_writer *writer, npyx_error *error) {
     npyx_buffer header = {.host = &writer->transaction.connection->host};
     int64_t shape[NPYX_MAX_NDIM] = {0};
@@ -157,7 +158,7 @@ static npyx_status reserve_header(npyext_table_writer *writer, npyx_error *error
     return status;
 }
 
-/* Room for the row at hand. */
+/* Makes room for the current row. */
 static npyx_status make_room_for_row(npyext_table_writer *writer, npyx_error *error) {
     uint8_t *items = NULL;
     npyext_array_builder *row = &writer->row;
@@ -167,8 +168,8 @@ static npyx_status make_room_for_row(npyext_table_writer *writer, npyx_error *er
     return npyext_items_reserve(&row->out, row->dtype, writer->row_nelem, &items, error);
 }
 
-/* Opens what is added to, or a new file: *is_new. Mode 'a' makes one where there is none, mode 'w+' as long
- * as it has written none. */
+/* Opens the file to add to, or a new one (*is_new). Mode 'a' makes one if there is none, mode 'w+' until it
+ * has written one. */
 static npyx_status open_either(npyext_table_writer *writer, bool *is_new, npyx_error *error) {
     npyx_target_kind kind = writer->format == NPYX_FORMAT_NPY ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY;
     *is_new = !writer->adds && !writer->transaction.written.is_there;
@@ -195,7 +196,7 @@ static npyx_status file_open(npyext_transaction *transaction, npyx_error *error)
 
 /* ---- xSync ---- */
 
-/* Appends the header of as many rows as there are now. */
+/* Appends the header for the present number of rows. */
 static npyx_status file_append_header(const npyext_table_writer *writer, npyx_buffer *header,
                                       npyx_error *error) {
     npyx_array array;
@@ -205,7 +206,7 @@ static npyx_status file_append_header(const npyext_table_writer *writer, npyx_bu
                                          writer->header_nbytes, header, error);
 }
 
-/* The header, to be written when all rows are on disk. */
+/* Has the commit write the header, after all rows are on disk. */
 static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
     npyx_buffer header = {.host = &writer->transaction.connection->host};
     int64_t nrows = npyext_table_writer_next(&writer->transaction);
@@ -229,7 +230,7 @@ static npyx_status file_finish(npyext_transaction *transaction, npyx_error *erro
 
 /* ---- what is read of it ---- */
 
-/* The header that lies in the file does not know of the rows yet. */
+/* The header in the file does not count the new rows yet. */
 static npyx_status file_read(npyext_transaction *transaction, npyx_source **source, npyx_error *error) {
     npyext_table_writer *writer = writer_of(transaction);
     npyx_buffer header = {.host = &transaction->connection->host};

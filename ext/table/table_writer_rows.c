@@ -1,4 +1,4 @@
-/* The rows of a table that writes. */
+/* The rows of a table that writes: values become a row of a .npy, or an array of an archive. */
 #include <float.h>
 
 #include "table_writer.h"
@@ -22,7 +22,7 @@ bool npyext_table_writer_has_rows_of(const npyext_table_writer *writer, const np
 
 /* ---- their values ---- */
 
-/* A row of one value: raw items, JSON or an array. */
+/* A row that is one value: raw items, JSON or an array. */
 static npyx_status append_whole_row(npyext_table_writer *writer, sqlite3_value *value, npyx_error *error) {
     static const npyext_caller caller = {"row", "row"};
     npyext_rows rows = {.has_shape = true, .ndim = writer->ndim - 1, .nelem = writer->row_nelem};
@@ -58,8 +58,8 @@ bool npyext_store_plain(npyx_type type, sqlite3_value *value, uint8_t *item) {
     return true;
 }
 
-/* An array, as JSON or as bytes, where one number is wanted: the table was declared without the rows' shape.
- */
+/* Given an array, as JSON or as bytes, for a single number: the table was declared without the rows'
+ * shape. */
 static void advise_shape(const npyext_table_writer *writer, const npyext_layout_column *column,
                          sqlite3_value *value, npyx_error *error) {
     const uint8_t *text = sqlite3_value_type(value) == SQLITE_TEXT ? sqlite3_value_text(value) : NULL;
@@ -100,14 +100,14 @@ static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_valu
         npyext_array_value_open(&array, writer->transaction.connection, NULL, &caller, values[1], error);
     if (status == NPYX_DONE)
         status = npyx_refuse(error, "the array is NULL");
-    if (status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED) /* is a value that does not fit */
+    if (status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED) /* the value does not fit */
         status = error->status = NPYX_INVALID;
     if (status == NPYX_OK)
         status = npyext_stream_member(&array, writer->archive, writer->format, &name, writer->method, error);
     npyext_array_value_close(&array);
     if (status == NPYX_CORRUPT)
         status = error->status = NPYX_INVALID;
-    if (status != NPYX_OK) /* where that fails too, the commit will say so */
+    if (status != NPYX_OK) /* if that fails, too, the commit says so */
         npyx_archive_writer_take_back(writer->archive, NULL);
     return status;
 }

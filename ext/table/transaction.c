@@ -7,8 +7,8 @@
 #include "format/tar.h"
 #include "format/zip_write.h"
 
-/* Numbers of marks that are no savepoint's: of the beginning, where the table was at savepoints older than
- * its first row, and of the statement at hand, newer than all savepoints. */
+/* Numbers of marks that are not savepoints: of the beginning, where the table was at savepoints older than
+ * its first row, and of the current statement, newer than all savepoints. */
 enum { BEGINNING = -1, STATEMENT = INT_MAX };
 
 /* ---- opening and closing ---- */
@@ -18,7 +18,7 @@ static void clear_marks_from(npyext_transaction *t, int64_t first) {
         npyx_free(&t->connection->host, t->marks[--t->nmarks].place);
 }
 
-/* Its targets are closed. */
+/* Its targets must be closed. */
 static void transaction_close(npyext_transaction *t) {
     npyext_transaction **link = &t->connection->open_transactions;
     while (*link != t)
@@ -39,8 +39,8 @@ static void transaction_rollback(npyext_transaction *t) {
     transaction_close(t);
 }
 
-/* Whether the table is gone that its rows went to. A ROLLBACK TO a savepoint older than its CREATE takes it
- * away, and may bring back an older one of its name; SQLite does not tell it so when nothing but single rows
+/* Whether the table that the rows went to is gone. A ROLLBACK TO a savepoint older than its CREATE removes
+ * it, and may bring back an older one of the same name; SQLite does not tell the table if only single rows
  * came in between. */
 static bool is_of_no_table(const npyext_transaction *t) {
     npyext_written now;
@@ -60,7 +60,8 @@ npyext_transaction *npyext_transaction_open_of(const npyext_connection *connecti
     return NULL;
 }
 
-/* Whether a table has rows pending for a path: its own, which may be that of a set, or one of its shards'. */
+/* Whether a table has rows pending for a path: its own, which may be a set's, or that of one of its
+ * shards. */
 static bool transaction_is_at(npyext_transaction *t, const char *path) {
     npyx_host *host = &t->connection->host;
     npyx_target *target;
@@ -92,7 +93,7 @@ npyx_status npyext_transaction_open_target(npyext_transaction *t, npyx_target *t
 
 /* ---- savepoints ---- */
 
-/* The first mark of a savepoint not older than this one. */
+/* The first mark whose savepoint is not older than this one. */
 static int64_t find_mark(const npyext_transaction *t, int savepoint) {
     int64_t i = 0;
     while (i < t->nmarks && t->marks[i].savepoint < savepoint)
@@ -115,14 +116,14 @@ static npyx_status transaction_mark(npyext_transaction *t, int savepoint, npyx_e
     return NPYX_OK;
 }
 
-/* Leads back to a mark, which stays: a savepoint can be returned to again. */
+/* Returns to a mark, which stays: a savepoint can be returned to again. */
 static npyx_status transaction_return_to(npyext_transaction *t, int64_t number, npyx_error *error) {
     const npyext_transaction_mark *mark = &t->marks[number];
     if (mark->nrows == 0) {
         transaction_rollback(t);
         return NPYX_OK;
     }
-    t->state = NPYEXT_TRANSACTION_SPOILT; /* until the rows are out */
+    t->state = NPYEXT_TRANSACTION_SPOILT; /* until the rows are removed */
     NPYX_TRY(t->ops->cut_back(t, mark, error));
     t->state = NPYEXT_TRANSACTION_OPEN;
     t->nrows = mark->nrows;
@@ -131,8 +132,8 @@ static npyx_status transaction_return_to(npyext_transaction *t, int64_t number, 
     return NPYX_OK;
 }
 
-/* A database on disk may put a COMMIT off (SQLITE_BUSY), and rows may follow or be taken out again: xSync has
- * only prepared then. Only another virtual table can put it off after rows are published. */
+/* If a database on disk puts off a COMMIT (SQLITE_BUSY), rows may still be added or removed, because xSync
+ * has only prepared. Only another virtual table can put it off after rows were published. */
 static npyx_status transaction_check_unpublished(npyext_transaction *t, npyx_error *error) {
     if (!t->is_published)
         return NPYX_OK;
@@ -151,7 +152,7 @@ static npyx_status transaction_return(npyext_transaction *t, int savepoint, npyx
 
 /* ---- rows ---- */
 
-/* Of a commit that could not tell of its failure. */
+/* Reports a commit that could not report its failure itself. */
 static npyx_status transaction_tell_lost(npyext_transaction *t, npyx_error *error) {
     npyx_status lost = t->lost.status;
     t->lost.status = NPYX_OK;
@@ -191,14 +192,14 @@ npyx_status npyext_transaction_begin_row(npyext_transaction *t, npyx_error *erro
                                          : transaction_open(t, error);
 }
 
-/* When no row is left, all is as before: nothing keeps others from the path. */
+/* If no row is left, everything is as before: nothing keeps others from the path. */
 static npyx_status transaction_fail_row(npyext_transaction *t, npyx_status status) {
     if (t->nrows == 0)
         transaction_rollback(t);
     return status;
 }
 
-/* An explicit rowid can only be the one that comes next. */
+/* An explicit rowid must be the next one. */
 static npyx_status transaction_check_rowid(sqlite3_value *value, int64_t next, npyx_error *error) {
     if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_int64(value) == next)
         return NPYX_OK;
@@ -206,7 +207,7 @@ static npyx_status transaction_check_rowid(sqlite3_value *value, int64_t next, n
                        (int64_t)sqlite3_value_int64(value));
 }
 
-/* Of mode 'w+': notes the file that is written. */
+/* Notes, for mode 'w+', the file that is being written. */
 static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
     npyext_written written = {.made = t->written.made};
     const npyx_target *target = t->ops->last(t, &written.number);
@@ -216,7 +217,8 @@ static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* When the note's own statement fails (no memory, an interrupt), SQLite may roll all back there and then. */
+/* If the note's own statement fails (no memory, an interrupt), SQLite may roll back everything there and
+ * then. */
 static npyx_status transaction_add(npyext_transaction *t, sqlite3_value *rowid, sqlite3_value **values,
                                    int64_t *added, npyx_error *error) {
     *added = t->nrows_before + t->nrows;
@@ -238,13 +240,13 @@ npyx_status npyext_transaction_insert(npyext_transaction *t, sqlite3_value *rowi
     return status == NPYX_OK ? status : transaction_fail_row(t, status);
 }
 
-/* Undoes what the statement has changed so far, unless it is to stay. */
+/* Undoes what the statement has changed so far, unless the conflict clause keeps it. */
 static npyx_status transaction_fail_change(npyext_transaction *t, npyx_status status) {
     int mode = sqlite3_vtab_on_conflict(t->connection->db);
     npyx_error unseen;
     bool stays = mode == SQLITE_FAIL || (mode == SQLITE_IGNORE && status == NPYX_INVALID);
     if (!stays && t->nmarks > 0 && t->marks[t->nmarks - 1].savepoint == STATEMENT)
-        (void)!transaction_return_to(t, t->nmarks - 1, &unseen); /* SPOILT tells the COMMIT */
+        (void)!transaction_return_to(t, t->nmarks - 1, &unseen); /* SPOILT makes the COMMIT fail */
     return transaction_fail_row(t, status);
 }
 
@@ -262,7 +264,7 @@ npyx_status npyext_transaction_update(npyext_transaction *t, int64_t rowid, sqli
 
 /* ---- xSync and xCommit ---- */
 
-/* What is in the way of those that are not prepared yet is found all the same. */
+/* Those that are not prepared yet are only checked, so that anything in their way is found in time. */
 static npyx_status prepare_targets(npyext_transaction *t, npyx_error *error) {
     npyx_target *target;
     for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
@@ -299,7 +301,7 @@ static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
     return does_another_write ? NPYX_OK : publish_targets(t, error);
 }
 
-/* Those before one that fails are for good; of the others nothing is. */
+/* Targets before one that fails are published for good; it and those after it are not. */
 static npyx_status commit_targets(npyext_transaction *t) {
     npyx_status status = NPYX_OK;
     npyx_target *target;

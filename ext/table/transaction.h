@@ -1,13 +1,13 @@
 /*
- * The transactions of a table that writes: how what is written, one file or a set of them, follows what
- * SQLite tells of a transaction.
+ * The transactions of a table that writes: how what it writes, one file or a set of them, follows SQLite's
+ * transactions.
  *
- * Only rows write. A file is opened by the first row that a transaction adds or changes, and when no row is
- * left of it (an error, a savepoint), all is as if it had never been opened.
+ * Only rows write. The first row that a transaction adds or changes opens the file; if no row is left (after
+ * an error, or at a savepoint), all is as if it had never been opened.
  *
  * An open file belongs to the connection, which finds it by the table's name. SQLite makes its object of a
- * table anew when a schema changes; the new one goes on with the file that the old one has opened. SQLite
- * keeps the old object until the transaction ends, and tells it of everything too.
+ * table anew when a schema changes; the new one continues with the file that the old one opened. SQLite keeps
+ * the old object until the transaction ends, and tells it of every event, too.
  */
 #ifndef NPYEXT_TRANSACTION_H
 #define NPYEXT_TRANSACTION_H
@@ -18,11 +18,10 @@
 typedef enum npyext_transaction_state {
     NPYEXT_TRANSACTION_CLOSED, /* no rows are pending */
     NPYEXT_TRANSACTION_OPEN,
-    NPYEXT_TRANSACTION_SPOILT /* rows could not be taken out again: rows and COMMIT fail until all is rolled
-                               * back */
+    NPYEXT_TRANSACTION_SPOILT /* rows could not be removed: rows and COMMIT fail until all is rolled back */
 } npyext_transaction_state;
 
-/* What SQLite tells a table of a transaction; of the last three with the number of a savepoint. */
+/* What SQLite tells a table of a transaction; the last three come with the number of a savepoint. */
 typedef enum npyext_transaction_event {
     NPYEXT_TRANSACTION_BEGIN,
     NPYEXT_TRANSACTION_SYNC,
@@ -35,76 +34,76 @@ typedef enum npyext_transaction_event {
 
 typedef struct npyext_transaction npyext_transaction;
 
-/* How far it was at a savepoint. */
+/* How far a transaction was at a savepoint. */
 typedef struct npyext_transaction_mark {
     int savepoint;
     int64_t nrows;
-    void *place; /* what else there is to note, by the ops' mark */
+    void *place; /* anything else that the ops' mark notes */
 } npyext_transaction_mark;
 
-/* What is written. */
+/* What differs between the kinds of writers. */
 typedef struct npyext_transaction_ops {
-    /* Opens it for the first row. On failure close follows. */
+    /* Opens what is written, for the first row. On failure close follows. */
     npyx_status (*open)(npyext_transaction *transaction, npyx_error *error);
-    /* Notes how far it is, in memory of the host's; NULL: there is nothing to note. */
+    /* Notes how far it is, in memory of the host; NULL: there is nothing else to note. */
     npyx_status (*mark)(npyext_transaction *transaction, void **place, npyx_error *error);
-    /* Takes out the rows after a mark. */
+    /* Removes the rows after a mark. */
     npyx_status (*cut_back)(npyext_transaction *transaction, const npyext_transaction_mark *mark,
                             npyx_error *error);
-    /* Makes it whole, before it is prepared; more rows may follow all the same. */
+    /* Completes what is written, before it is prepared; more rows may follow all the same. */
     npyx_status (*finish)(npyext_transaction *transaction, npyx_error *error);
-    /* The targets that are published, one after the other, by their numbers from 0 on; NULL: there are no
-     * more. */
+    /* The targets, which are published one after the other, by number from 0; NULL: there are no more. */
     npyx_target *(*target)(npyext_transaction *transaction, int64_t number);
-    /* Gives back all but the targets, before they are closed; NULL: there is nothing else. */
+    /* Releases everything but the targets, before they are closed; NULL: there is nothing else. */
     void (*close)(npyext_transaction *transaction);
-    /* The last target, which later transactions of mode 'w+' go on with, and its number in a set. */
+    /* The last target, which later transactions of mode 'w+' continue with, and its number in a set. */
     npyx_target *(*last)(npyext_transaction *transaction, int64_t *number);
 
     /* ---- rows ---- */
 
-    /* Adds a row; values are the columns'. Nothing is added when it fails. NULL: no row can be added. */
+    /* Adds a row; values are those of the columns. On failure nothing is added. NULL: rows cannot be
+     * added. */
     npyx_status (*insert)(npyext_transaction *transaction, sqlite3_value **values, npyx_error *error);
-    /* Changes a row; a value of which sqlite3_value_nochange tells stays. When a value does not fit
-     * (NPYX_INVALID), nothing is changed. NULL: no row can be changed. */
+    /* Changes a row; a value with sqlite3_value_nochange stays. If a value does not fit (NPYX_INVALID),
+     * nothing is changed. NULL: rows cannot be changed. */
     npyx_status (*update)(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
                           npyx_error *error);
-    /* What is written, as a file of its format, to be read by who may outlive the transaction, which is open.
+    /* What an open transaction has written, as a file of its format. The source may outlive the transaction.
      * NULL: it cannot be read. */
     npyx_status (*read)(npyext_transaction *transaction, npyx_source **source, npyx_error *error);
-    /* Rolls back. */
+    /* Rolls back, and frees the transaction. */
     void (*free)(npyext_transaction *transaction);
 } npyext_transaction_ops;
 
-/* The first member of what a table writes by. */
+/* The first member of every writer. */
 struct npyext_transaction {
     const npyext_transaction_ops *ops;
     npyext_connection *connection;
-    const char *table; /* its name */
-    const char *path;  /* for messages */
+    const char *table; /* the table's name */
+    const char *path;  /* as given: of one file, or of a set */
     bool is_own;       /* mode 'w+': what was at the path is replaced once, and then added to */
     npyext_transaction_state state;
-    npyext_transaction *next; /* of those that are open */
-    npyext_written written;   /* of mode 'w+': before this transaction */
-    bool is_published;        /* in part at least: xCommit or xRollback follows */
-    bool is_noted;            /* of mode 'w+': npyext_written tells of the file that is written */
-    int64_t nrows_before;     /* of a .npy that is added to; set by open */
-    int64_t nrows;            /* that this transaction has added or changed */
-    bool is_statement_new;    /* a cursor was opened since the last row: it is of a statement without marks */
+    npyext_transaction *next; /* in the connection's list of open ones */
+    npyext_written written;   /* mode 'w+': as before this transaction */
+    bool is_published;        /* at least in part: xCommit or xRollback follows */
+    bool is_noted;            /* mode 'w+': npyext_written knows the file that is written */
+    int64_t nrows_before;     /* in a .npy that is added to; set by open */
+    int64_t nrows;            /* added or changed by this transaction */
+    bool is_statement_new;    /* a cursor was opened since the last row: a statement without marks */
     npyext_transaction_mark *marks;
     int64_t nmarks, capacity_nmarks;
-    int unmarked;    /* the savepoint whose mark could not be made: nothing has followed it */
-    npyx_error lost; /* of a commit that could not be told of at the time; its status is NPYX_OK when there is
-                      * none */
+    int unmarked;    /* the savepoint whose mark could not be made; nothing has followed it */
+    npyx_error lost; /* of a commit that could not report it; its status is NPYX_OK if there is none */
 };
 
-/* What has rows pending under the name of a table; NULL: nothing. */
+/* The transaction with rows pending under a table's name; NULL if there is none. One whose table is gone is
+ * rolled back. */
 npyext_transaction *npyext_transaction_open_of(const npyext_connection *connection, const char *table);
 
-/* Goes on by an event; each but BEGIN does nothing when no rows are pending.
+/* Handles an event; each except BEGIN does nothing if no rows are pending.
  *
- * COMMIT cannot fail as SQLite sees it: what it meets (where it is the one to publish) is logged, and the
- * error of the next BEGIN. A number of a savepoint stands for all greater ones too. */
+ * For SQLite, COMMIT cannot fail: an error of xCommit (where it is the one to publish) is logged, and
+ * returned by the next BEGIN. The number of a savepoint stands for all greater ones, too. */
 npyx_status npyext_transaction_go_on(npyext_transaction *transaction, npyext_transaction_event event,
                                      int savepoint, npyx_error *error);
 
@@ -112,16 +111,18 @@ static inline bool npyext_transaction_is_open(const npyext_transaction *transact
     return transaction->state != NPYEXT_TRANSACTION_CLOSED;
 }
 
-/* Makes the transaction one that a row can be added to or changed in; the first one opens the file. What
- * fails here is no fault of the row. insert or update follows. */
+/* Prepares the transaction for a row to be added or changed; the first one opens the file. A failure here is
+ * not the row's fault. insert or update follows. */
 npyx_status npyext_transaction_begin_row(npyext_transaction *transaction, npyx_error *error);
 
-/* Whether there is a mark to which changes may have to be undone, other than all of them. */
+/* Whether changes may have to be undone to a mark other than the beginning. */
 static inline bool npyext_transaction_has_mark(const npyext_transaction *transaction) {
     return transaction->nmarks > 0 && transaction->marks[transaction->nmarks - 1].nrows > 0;
 }
 
-/* Adds a row. rowid is the number that it must get, or SQL's NULL; *added is the one that it has. */
+/* Adds a row. rowid is the number that it must get, or an SQL NULL; *added is the one that it got.
+ * NPYX_INVALID for a row that does not fit. On failure the transaction is rolled back if it has no other
+ * rows. */
 npyx_status npyext_transaction_insert(npyext_transaction *transaction, sqlite3_value *rowid,
                                       sqlite3_value **values, int64_t *added, npyx_error *error);
 
@@ -130,13 +131,13 @@ npyx_status npyext_transaction_insert(npyext_transaction *transaction, sqlite3_v
 npyx_status npyext_transaction_update(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
                                       npyx_error *error);
 
-/* Opens a target for the ops' open or insert. NPYX_INVALID when another table of the connection has rows
- * pending for the same file, and for one of mode 'w+' that is not as the table has written it: that target
- * is open all the same. */
+/* Opens a target, for the ops' open or insert. NPYX_INVALID if another table of the connection has rows
+ * pending for the same file, and, in mode 'w+', for a file that is not as the table wrote it: that target is
+ * open all the same. */
 npyx_status npyext_transaction_open_target(npyext_transaction *transaction, npyx_target *target,
                                            npyx_target_kind kind, const char *path, npyx_error *error);
 
-/* Rolls back, and gives back what a transaction itself holds. */
+/* Rolls back, and frees what the transaction itself holds. */
 void npyext_transaction_clear(npyext_transaction *transaction);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * The rows of a table of samples: shard after shard, sample after sample.
  *
- * A cursor finds the files of its table once, and takes each one's directory when it comes to it. It keeps
- * them for the look-ups that follow, as long as they take no more memory than the table is to keep. A file is
+ * A cursor finds the files of its table once, and gets the directory of each when it comes to it. It keeps
+ * the directories for later look-ups as long as they take no more memory than the table may keep. A file is
  * open while parts of its samples are asked for.
  */
 
@@ -15,15 +15,15 @@ typedef struct wds_cursor {
     bool has_files;
     int64_t tick;
     npyext_files files;
-    npyext_wds_shard **shards; /* of each file; NULL where it is not taken */
-    int64_t *first_rowids;     /* of the first nknown files and the one behind them */
+    npyext_wds_shard **shards; /* one per file; NULL where not acquired */
+    int64_t *first_rowids;     /* of the first nknown files and the one after them */
     size_t nknown;
-    /* the row at hand */
+    /* the current row */
     size_t file;
-    npyext_wds_shard *shard; /* NULL: between two of them */
+    npyext_wds_shard *shard; /* NULL: between two shards */
     int64_t sample;
-    int64_t last; /* sample of the shard, unless a key is sought */
-    bool is_cut;  /* no rowid behind the shard's last sample is asked for */
+    int64_t last; /* sample of the shard, unless a key is looked up */
+    bool is_cut;  /* no rowid after the shard's last sample is asked for */
     /* what is asked for */
     npyext_plan plan;
     npyext_range rowids;
@@ -32,7 +32,7 @@ typedef struct wds_cursor {
     npyext_cached_file *opened;
     size_t opened_file;
     npyx_window window;
-    int64_t *exts; /* number of each column's extension in the shard at hand; -1: it has none */
+    int64_t *exts; /* for each column, its extension's number in the current shard; -1: it has none */
     npyx_buffer scratch;
 } wds_cursor;
 
@@ -101,7 +101,7 @@ int npyext_wds_close(sqlite3_vtab_cursor *cursor) {
     return SQLITE_OK;
 }
 
-/* Once a cursor: what a pattern finds is the same for all of a statement. */
+/* Once per cursor: a pattern must find the same files throughout a statement. */
 static npyx_status wds_find_files(wds_cursor *cursor, npyx_error *error) {
     if (cursor->has_files)
         return NPYX_OK;
@@ -129,7 +129,7 @@ static npyx_status wds_take_shard(wds_cursor *cursor, size_t file, npyx_error *e
                                     cursor->tick, &cursor->shards[file], error);
 }
 
-/* To be called for each shard that is left behind. */
+/* Call it for each shard that is left behind. */
 static void wds_leave_shard(wds_cursor *cursor, size_t file) {
     if (!npyext_wds_is_full(wds_table_of(cursor)))
         return;
@@ -137,7 +137,7 @@ static void wds_leave_shard(wds_cursor *cursor, size_t file) {
     cursor->shards[file] = NULL;
 }
 
-/* Adds the samples of a shard to those before the next one's. */
+/* Adds the samples of a shard to those before it, which gives the first rowid of the next one. */
 static npyx_status wds_count_shard(wds_cursor *cursor, size_t file, npyx_error *error) {
     bool is_at_hand = cursor->shards[file] != NULL;
     NPYX_TRY(wds_take_shard(cursor, file, error));
@@ -150,8 +150,8 @@ static npyx_status wds_count_shard(wds_cursor *cursor, size_t file, npyx_error *
     return NPYX_OK;
 }
 
-/* Learns the rowid of a file's first sample: all shards before it are counted. A failure leaves the cursor at
- * the one whose it is. */
+/* Finds the rowid of a file's first sample, by counting all shards before it. A failure leaves the cursor at
+ * the shard at fault. */
 static npyx_status wds_count_up_to(wds_cursor *cursor, size_t file, npyx_error *error) {
     for (; cursor->nknown < file; cursor->nknown++) {
         npyx_status status = wds_count_shard(cursor, cursor->nknown, error);
@@ -165,12 +165,12 @@ static npyx_status wds_count_up_to(wds_cursor *cursor, size_t file, npyx_error *
 
 /* ---- rows ---- */
 
-/* Whether one key is looked up: its samples come from the last to the first. */
+/* Whether one key is looked up: its samples come last to first. */
 static bool wds_is_sought(const wds_cursor *cursor) {
     return cursor->key.text.type == SQLITE_TEXT;
 }
 
-/* Where a failure lies: in the shard at hand, or in the one that was to be. */
+/* Reports a failure, in the current shard or in the one that was to be next. */
 static int wds_report(wds_cursor *cursor, const npyx_error *error) {
     npyext_place place = {.path = wds_table_of(cursor)->base.declaration.arguments[NPYEXT_TABLE_PATH]};
     if (cursor->has_files && cursor->file < npyext_files_count(&cursor->files))
@@ -179,13 +179,13 @@ static int wds_report(wds_cursor *cursor, const npyx_error *error) {
     return npyext_report(cursor->base.pVtab, place, error);
 }
 
-/* Whether the file at hand is one that is asked for. */
+/* Whether a condition on __url__ leaves out the current file. */
 static bool wds_is_left_out(const wds_cursor *cursor) {
     const char *path = npyext_files_path(&cursor->files, cursor->file);
     return npyext_prune_leaves_out(&cursor->url, path, strlen(path));
 }
 
-/* Goes on to the next sample whose key is in the list of an IN, the one at hand included. */
+/* Goes on to the next sample whose key is in the list of an IN, beginning with the current one. */
 static void wds_find_listed(wds_cursor *cursor) {
     const npyx_name_set *keys = &cursor->shard->samples.keys;
     for (; cursor->key.is_list && cursor->sample <= cursor->last; cursor->sample++) {
@@ -196,7 +196,7 @@ static void wds_find_listed(wds_cursor *cursor) {
     }
 }
 
-/* Goes to the first sample of the shard at hand, or behind its last when none is asked for. */
+/* Goes to the first sample of the current shard, or past its last if none is asked for. */
 static npyx_status wds_begin_shard(wds_cursor *cursor, npyx_error *error) {
     bool is_range = cursor->rowids.low > 0 || cursor->rowids.high < INT64_MAX;
     NPYX_TRY(wds_take_shard(cursor, cursor->file, error));
@@ -232,12 +232,12 @@ static npyx_status wds_begin_shard(wds_cursor *cursor, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Whether a row is at hand. */
+/* Whether there is a current row. */
 static bool wds_is_at_row(const wds_cursor *cursor) {
     return cursor->shard != NULL && cursor->sample >= 0 && cursor->sample <= cursor->last;
 }
 
-/* Leaves the shard at hand. Where it is at fault, that is told behind its last sample. */
+/* Leaves the current shard. Its fault, if it has one, is reported after its last sample. */
 static npyx_status wds_end_shard(wds_cursor *cursor, npyx_error *error) {
     npyx_error fault = cursor->shard->fault;
     cursor->shard = NULL;
@@ -249,7 +249,7 @@ static npyx_status wds_end_shard(wds_cursor *cursor, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Goes on to a row from where there is none. */
+/* Goes on to the next row if there is no current one. */
 static npyx_status wds_find_row(wds_cursor *cursor, npyx_error *error) {
     size_t nfiles = npyext_files_count(&cursor->files);
     while (!wds_is_at_row(cursor)) {
@@ -351,7 +351,7 @@ int npyext_wds_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
 
 /* ---- cells ---- */
 
-/* The file at hand, open. */
+/* Opens the current file. */
 static npyx_status wds_open_file(wds_cursor *cursor, npyx_error *error) {
     if (cursor->opened != NULL && cursor->opened_file == cursor->file)
         return NPYX_OK;
@@ -368,7 +368,7 @@ static npyx_status wds_open_file(wds_cursor *cursor, npyx_error *error) {
     return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1, "the file changed while it was read");
 }
 
-/* The bytes of a part, until the next is read. Samples one after the other are read together. */
+/* The bytes of a part, valid until the next is read. Samples one after the other are read together. */
 static npyx_status wds_read_part(wds_cursor *cursor, const npyx_sample_part *part, const uint8_t **bytes,
                                  npyx_error *error) {
     if (part->is_sparse)
@@ -389,7 +389,7 @@ static npyx_status wds_read_part(wds_cursor *cursor, const npyx_sample_part *par
                                                    "the file ends in the middle of this part");
 }
 
-/* Names the part in a message as the tar does. */
+/* Names the part as the tar does. */
 static void wds_report_part(wds_cursor *cursor, sqlite3_context *context, int number,
                             const npyx_error *error) {
     size_t nbytes = 0;

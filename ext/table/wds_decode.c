@@ -21,8 +21,8 @@ npyext_table_type npyext_wds_type_of(const char *ext) {
     return NPYEXT_TABLE_BLOB;
 }
 
-/* What Python's int() reads: digits, with single underscores between them, a sign before and blanks around
- * them. False for anything else. *fits: it is an INTEGER of SQLite's. */
+/* Reads what Python's int() reads: digits, with single underscores between them, a sign before them and
+ * blanks around. False for anything else. *fits: it fits SQLite's INTEGER. */
 static bool wds_decode_integer(npyx_span text, int64_t *number, bool *fits) {
     text = npyx_span_trim(text);
     bool is_negative = npyx_span_begins(text, "-"), was_digit = false;

@@ -1,4 +1,4 @@
-/* The directories of shards, which a table keeps for its later statements. */
+/* The directories of shards, which a table keeps for later statements. */
 
 #include "wds_table.h"
 
@@ -18,7 +18,7 @@ bool npyext_wds_is_full(const npyext_wds_table *table) {
     return table->shards_nbytes > NPYEXT_WDS_KEPT_NBYTES;
 }
 
-/* Forgets what nobody uses: stale ones, and the oldest beyond the limit. */
+/* Forgets what is not in use: stale ones, and the oldest beyond the limit. */
 static void wds_shards_trim(npyext_wds_table *table) {
     npyext_wds_shard **link = &table->shards;
     int64_t nbytes = 0;
@@ -35,7 +35,7 @@ static void wds_shards_trim(npyext_wds_table *table) {
     }
 }
 
-/* The directory kept of a path, moved to the front; NULL when there is none. */
+/* The directory kept for a path, moved to the front; NULL if there is none. */
 static npyext_wds_shard *wds_shards_find(npyext_wds_table *table, const char *path, uint64_t path_hash,
                                          const npyext_part *part) {
     npyext_wds_shard **link = &table->shards;
@@ -51,7 +51,7 @@ static npyext_wds_shard *wds_shards_find(npyext_wds_table *table, const char *pa
     return shard;
 }
 
-/* What is of this moment, or of this process, is no fault that the shard keeps. */
+/* Failures of the moment, or of this process, are not faults that the shard keeps. */
 static bool wds_is_kept_fault(npyx_status status) {
     return status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED;
 }

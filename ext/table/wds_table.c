@@ -3,7 +3,8 @@
 #include "wds_table.h"
 #include "shard_writer.h"
 
-/* Headers are not read to plan: guesses, by which a join looks keys up rather than to sort the samples. */
+/* Planning reads no headers, so these are guesses, which make a join look up keys rather than sort the
+ * samples. */
 static const double WDS_ESTIMATED_NROWS = 100000, WDS_ESTIMATED_NSHARDS = 100;
 
 static const npyext_declared_column wds_first_columns[] = {
@@ -13,8 +14,8 @@ static const npyext_declared_column wds_first_columns[] = {
 
 /* ---- xBestIndex ---- */
 
-/* The constraint `column = value` or `column IN (...)` as texts compare; -1 when there is none. SQLite checks
- * it once more: the value may be no text. Before 3.38 there is no telling the two apart. */
+/* The constraint `column = value` or `column IN (...)`, compared as text; -1 if there is none. SQLite checks
+ * it again, since the value may not be a text. Before 3.38 the two cannot be told apart. */
 static int wds_find_equality(sqlite3_index_info *info, int column) {
     if (sqlite3_libversion_number() < 3038000)
         return -1;
@@ -32,7 +33,7 @@ static bool wds_take_equality(sqlite3_index_info *info, int column, int term, np
     int i = wds_find_equality(info, column);
     if (i < 0 || plan->nterms == NPYEXT_MAX_TERMS)
         return false;
-    /* All values of an IN at once: one by one SQLite compares each as a text, also where it is a number. */
+    /* All values of an IN at once: one by one, SQLite would compare each as a text, even a number. */
     bool is_in = sqlite3_vtab_in(info, i, -1) && sqlite3_vtab_in(info, i, 1);
     sqlite3_str_appendf(text, "%s%s%s", plan->nterms == 0 ? " by " : ", ", wds_first_columns[column].name,
                         is_in ? " IN ?" : "=?");
@@ -69,7 +70,7 @@ static bool wds_is_first_column(const char *name) {
     return sqlite3_stricmp(name, "__key__") == 0 || sqlite3_stricmp(name, "__url__") == 0;
 }
 
-/* Adds the column of an extension, whose name is the arena's. */
+/* Adds the column of an extension, whose name is in the arena. */
 static void wds_add_column(npyext_declaration *declaration, const char *ext) {
     declaration->columns[declaration->ncolumns++] =
         (npyext_declared_column){.name = ext, .type = npyext_wds_type_of(ext)};
@@ -87,7 +88,7 @@ static npyx_status wds_begin_columns(npyext_declaration *declaration, int64_t ne
     return NPYX_OK;
 }
 
-/* Extensions are in lower case as far as their letters are ASCII's, as those of members are. */
+/* The ASCII letters of extensions are in lower case, like those of members. */
 static npyx_status wds_add_named(npyext_declaration *declaration, char *ext, npyx_error *error) {
     for (char *c = ext; *c != '\0'; c++)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c | 0x20) : *c;
@@ -117,7 +118,7 @@ static npyx_status wds_make_named(npyext_declaration *declaration, int max_ncolu
     return NPYX_OK;
 }
 
-/* A column for each extension of a shard. An empty one has no name that a column could have. */
+/* A column for each extension of a shard, except those that cannot be the name of one. */
 static npyx_status wds_make_found(npyext_declaration *declaration, const npyx_samples *samples,
                                   int max_ncolumns, npyx_error *error) {
     const npyx_name_set *exts = &samples->exts;
@@ -142,7 +143,7 @@ static npyx_status wds_make_found(npyext_declaration *declaration, const npyx_sa
     return NPYX_OK;
 }
 
-/* Looks into the first shard, in any case: a table that cannot be read is better not made. */
+/* Looks into the first shard even if columns are named: a table that cannot be read is better not made. */
 static npyx_status wds_make_columns(npyext_table *base, npyext_place *place, npyx_error *error) {
     npyext_wds_table *table = (npyext_wds_table *)base;
     npyext_connection *connection = base->connection;

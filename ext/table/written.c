@@ -10,7 +10,7 @@ static int written_run(sqlite3 *db, char *sql) {
     return code;
 }
 
-/* WITHOUT ROWID: last_insert_rowid() belongs to the user. */
+/* WITHOUT ROWID, since last_insert_rowid() belongs to the user. */
 int npyext_written_create(npyext_connection *connection, const char *table) {
     return written_run(
         connection->db,
@@ -21,7 +21,7 @@ int npyext_written_create(npyext_connection *connection, const char *table) {
             table, (sqlite3_int64)++connection->ntables_made));
 }
 
-/* Without the TEMP table there is nothing to forget or to rename. */
+/* Without the TEMP table there is nothing to forget or rename. */
 static int written_ignore_missing(int code) {
     return code == SQLITE_ERROR ? SQLITE_OK : code;
 }
@@ -57,7 +57,7 @@ static npyx_file_info *written_published(const npyext_connection *connection, co
     return NULL;
 }
 
-/* Of each inode there is one: that of a file that is gone may be used again. */
+/* There is one entry for each inode, since that of a file that is gone may be used again. */
 void npyext_written_publish(npyext_connection *connection, const npyx_file_info *before,
                             const npyx_file_info *now) {
     npyx_file_info *replaced = before == NULL ? NULL : written_published(connection, before);
@@ -66,7 +66,7 @@ void npyext_written_publish(npyext_connection *connection, const npyx_file_info 
     if (known == NULL) {
         npyx_file_info *grown = npyx_grow(&connection->host, connection->published, connection->npublished,
                                           &connection->capacity_npublished, sizeof *grown);
-        if (grown == NULL) /* the table is told then that another file is at its path */
+        if (grown == NULL) /* the table then takes it for another file */
             return;
         connection->published = grown;
         known = &grown[connection->npublished++];

@@ -4,10 +4,10 @@ points.
 
     cc -O2 -fPIC -shared -o npyext.so npyext.c -lminizip -lz -lm
 
-System headers come first, then ours in the order of their use, then the sources, each as it stands but for its includes.
-A template (NAME_template.h), which is included once for each of its kinds, stands wherever it is included. What a file
-keeps to itself bears the file's word in its name, so nothing meets; what does all the same is no more than an error of the
-compiler. Macros of a source end with it.
+System headers come first, then ours in the order of their use, then the sources, each unchanged except for its includes.
+A template (NAME_template.h) is included several times, and is copied to each of these places. Names that are private to a
+file contain the file's word, so they do not collide; if any do, the compiler reports it. Macros of a source are undefined
+after it.
 """
 
 import glob
@@ -16,7 +16,7 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Where headers of other folders are looked for, as -I has it.
+# Where headers of other folders are looked for, like -I.
 SEARCHED = ("src", "ext")
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:\\\n|[^\n])*)\n?", re.M)
 TEMPLATE = re.compile(r'"[\w/]+_template\.h"')
@@ -36,7 +36,7 @@ def read(path):
 
 
 def found_header(path, name):
-    """The path of a header that a file includes: beside it, or below the folders that are searched."""
+    """The path of a header that a file includes: beside the file, or below the folders that are searched."""
     for folder in (os.path.dirname(path), *SEARCHED):
         found = os.path.normpath(os.path.join(folder, name))
         if os.path.exists(os.path.join(ROOT, found)):
@@ -45,8 +45,8 @@ def found_header(path, name):
 
 
 def split_includes(path, text, named=None):
-    """(system headers, own headers, the text without these lines). Those within #if stay where they are. Templates are
-    a part of the text; named is the one that is included as KERNEL_TEMPLATE."""
+    """(system headers, own headers, the text without these lines). Those within #if stay where they are. Templates
+    become part of the text; named is the one that is included as KERNEL_TEMPLATE."""
     system, own, kept, depth, at = [], [], [], 0, 0
     names = NAMED_TEMPLATE.findall(text)
     if len(names) > 1:
@@ -75,7 +75,7 @@ def split_includes(path, text, named=None):
 
 
 def template(path, named):
-    """The text of a template, with those that it includes."""
+    """The text of a template, including those that it includes."""
     system, own, text = split_includes(path, read(path), named)
     if system or own or "#ifndef" in text:
         fail(f"{path} is included more than once and includes what is not, or has a guard")
@@ -83,7 +83,7 @@ def template(path, named):
 
 
 def own_macros(text):
-    """The macros that end with the file; those that stand in for one that is missing (#ifndef X) do not."""
+    """The macros that are undefined after the file: all but those that replace one that is missing (#ifndef X)."""
     found, before = [], None
     for directive in DIRECTIVE.finditer(text):
         words = directive[2].split()
@@ -96,7 +96,7 @@ def own_macros(text):
 
 
 class Project:
-    """The files of src/ and ext/ in their order, the system headers they want, and their texts without includes."""
+    """The files of src/ and ext/ in order, the system headers that they need, and their texts without includes."""
 
     def __init__(self, folders=SEARCHED):
         self.headers, self.system, self.text = [], [], {}
@@ -117,13 +117,13 @@ class Project:
                 self.headers.append(header)
 
     def section(self, path):
-        # System headers of one platform stay within its #if, where our visibility does not reach them.
+        # System headers of one platform stay within its #if, where our visibility must not apply to them.
         text = KEPT.sub(r"#pragma GCC visibility push(default)\n\1\n#pragma GCC visibility pop\n", FEATURE.sub("", self.text[path]))
         parts = [f"\n/* ======== {path} ======== */\n", text]
         if path.endswith(".c"):
             parts += [f"#undef {name}\n" for name in own_macros(text)]
         for pragma in sorted(set(re.findall(r"^#pragma STDC (\w+) O", text, re.M))):
-            # It would last to the end of the unit.
+            # Otherwise it would apply to the rest of the unit.
             parts.append(f"#ifdef __clang__\n#pragma STDC {pragma} DEFAULT\n#endif\n")
         return "".join(parts)
 
@@ -188,7 +188,7 @@ def one_file(project):
     parts = [PREAMBLE.format(version=version(), licence=licence)]
     parts += [f"#ifndef {name}\n#define {name}\n#endif\n" for name in project.features]
     parts += [f"#include {header}\n" for header in sorted(project.system)]
-    # What is shared between files is nobody else's; the build of the files has -fvisibility=hidden for it.
+    # What files share is hidden from others; in the build of separate files, -fvisibility=hidden does this.
     parts.append("\n#pragma GCC visibility push(hidden)\n")
     parts += [project.section(path) for path in [*project.headers, *project.files]]
     parts.append("\n#pragma GCC visibility pop\n")

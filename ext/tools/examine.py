@@ -1,21 +1,21 @@
 """What an object asks of the machine that loads it, against what its platform promises: faults(path, platform).
 
-Read by LIEF, of PyPI, which knows ELF, Mach-O and PE: nothing is run, so that what is for another machine is held to
-its promise, too.
+The object is read by LIEF (on PyPI), which knows ELF, Mach-O and PE. Nothing is run, so objects for other machines can be
+examined, too.
 """
 
 import re
 
 ENTRY_POINTS = {"sqlite3_npyext_init", "sqlite3_npyext_readonly_init", "sqlite3_npyext_blob_init"}
-# PEP 599's list of libraries, of which this needs those of the C library alone.
+# Of the libraries in PEP 599's list, only those of the C library are needed.
 OF_GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 OF_MACOS = {"/usr/lib/libSystem.B.dylib"}
-# The universal C runtime, which Windows 10 has, and the system itself.
+# The universal C runtime, which is part of Windows 10, and the system itself.
 OF_WINDOWS = re.compile(r"(api-ms-win-crt-[a-z]+-l1-1-0|kernel32|ntdll|ucrtbase)\.dll", re.IGNORECASE)
 
 
 def faults(path, platform):
-    """[text], empty when the object keeps the promise."""
+    """[text], empty if the object keeps its platform's promise."""
     import lief
 
     lief.logging.disable()
@@ -56,7 +56,7 @@ def elf_faults(binary, platform):
 
 def macho_faults(binary, platform):
     yield from machine_fault(binary.header.cpu_type.name, platform)
-    # what the linker itself gives each library is not for others to link with
+    # the linker itself adds these to each library; they are not for others to link with
     of_linker = {"__mh_dylib_header", "___dso_handle"}
     yield from export_fault([each.name.lstrip("_") for each in binary.exported_symbols if each.name not in of_linker])
     libraries = {each.name for each in binary.libraries} - {"@rpath/npyext.dylib"}
@@ -66,7 +66,7 @@ def macho_faults(binary, platform):
     found = tuple((binary.build_version.minos if binary.has_build_version else binary.version_min.version)[:2])
     if found > promised:
         yield f"needs macOS {found}, more than {promised}"
-    # Without a signature, be it nobody's, arm64's kernel loads nothing.
+    # macOS on arm64 loads nothing without a signature, even if it is only an ad-hoc one.
     if platform.target.startswith("aarch64") and not binary.has_code_signature:
         yield "is not signed"
 

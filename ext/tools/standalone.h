@@ -1,12 +1,12 @@
 /*
- * Included before everything in the self-contained build (`make npyext-standalone`), and in no other.
+ * Included before everything else in the self-contained build (`make npyext-standalone`), and only there.
  *
- * The linker binds a call to the newest version of a function that the building machine's glibc has, and a
- * machine with an older glibc then refuses the library. What the code calls has been the same since 2.17 but
- * for names: functions that moved into libc with 2.34, stat, which was an inline call of __xstat before 2.33,
- * and renameat2, which was a system call without a function before 2.28. Here the old names are asked for,
- * which every newer glibc keeps. tests/packaging/test_packaging.py holds the result to 2.17. Other processors
- * and libraries than x86-64's glibc take what they have.
+ * The linker binds a call to the newest version of a function in the building machine's glibc; a machine with
+ * an older glibc then refuses to load the library. What the code calls has been the same since 2.17 except
+ * for names: functions that moved into libc in 2.34; stat, which was an inline call of __xstat before 2.33;
+ * and renameat2, which was a system call without a function before 2.28. So the old names are requested here,
+ * which every newer glibc keeps. tests/packaging/test_packaging.py checks that 2.17 is enough. Processors and
+ * C libraries other than x86-64's glibc use what they have.
  */
 #ifndef NPYEXT_STANDALONE_H
 #define NPYEXT_STANDALONE_H
@@ -29,7 +29,7 @@ __asm__(".symver dlerror,dlerror@GLIBC_2.2.5");
 __asm__(".symver dladdr,dladdr@GLIBC_2.2.5");
 __asm__(".symver pthread_sigmask,pthread_sigmask@GLIBC_2.2.5");
 
-/* The layout of struct stat that the kernel has. */
+/* The number of struct stat's layout that __xstat is asked for (_STAT_VER_LINUX). */
 enum { NPYEXT_STAT_LAYOUT = 1 };
 
 int npyext_xstat(int layout, const char *path, struct stat *found);
