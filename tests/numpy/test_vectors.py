@@ -303,7 +303,7 @@ def test_vectors_without_a_distance(connect):
     assert error_of(db, "SELECT npy_dot(?, ?)", a, npy_bytes(np.zeros(3))).endswith("npy_dot: the vectors have 2 and 3 items")
     assert error_of(db, "SELECT npy_dot(?, ?)", npy_bytes(np.zeros((2, 2))), a).endswith("npy_dot takes two vectors; this array has 2 dimensions")
     assert error_of(db, "SELECT npy_distance(?, ?, 'l2')", a, a).endswith("hamming and dot")
-    assert "distances and norms are of real numbers" in error_of(db, "SELECT npy_distance(?, ?)", a, npy_bytes(np.array(["a", "b"])))
+    assert "distances and norms need real numbers" in error_of(db, "SELECT npy_distance(?, ?)", a, npy_bytes(np.array(["a", "b"])))
     assert "Python objects" in error_of(db, "SELECT npy_dot(?, ?)", a, object_npy_bytes((2,)))
     assert "npy_file('x')" in error_of(db, "SELECT npy_dot(?, 'x')", a)
 
@@ -339,7 +339,7 @@ def test_norms_of_what_is_odd(connect):
     matrix = npy_bytes(np.zeros((2, 2)))
     assert "this ord is for vectors; the array has 2 dimensions" in error_of(db, "SELECT npy_norm(?, 1)", matrix)
     assert error_of(db, "SELECT npy_norm(?, 'nuc')", matrix).endswith("ord must be a number, 'inf' or '-inf', or for a matrix 'fro'")
-    assert "distances and norms are of real numbers" in error_of(db, "SELECT npy_norm(?)", npy_bytes(np.array(["a"])))
+    assert "distances and norms need real numbers" in error_of(db, "SELECT npy_norm(?)", npy_bytes(np.array(["a"])))
 
 
 # --- npy_corrcoef -----------------------------------------------------------------------------------------------------

@@ -121,8 +121,8 @@ def test_how_parts_are_decoded(db, folder, ext, contents, value):
 
 @pytest.mark.parametrize(
     "ext, contents, why",
-    [("cls", b"x", "is not an integer but 'x'"), ("cls", b"", "is not an integer but ''"), ("id", b"1__0", "is no integer"), ("id", b"1_", "is no integer"),
-     ("cls", b"- 1", "is no integer"), ("cls", b"1.0", "is no integer"), ("inx", b"9223372036854775808", "is an integer beyond 64 bits"),
+    [("cls", b"x", "is not an integer but 'x'"), ("cls", b"", "is not an integer but ''"), ("id", b"1__0", "is not an integer"), ("id", b"1_", "is not an integer"),
+     ("cls", b"- 1", "is not an integer"), ("cls", b"1.0", "is not an integer"), ("inx", b"9223372036854775808", "is an integer beyond 64 bits"),
      ("index", b"-9223372036854775809", "is an integer beyond 64 bits"), ("txt", b"\xff", "is not UTF-8"), ("json", "é".encode("latin1"), "is not UTF-8")],
 )  # fmt: skip
 def test_parts_that_are_none_of_their_extension(db, folder, ext, contents, why):

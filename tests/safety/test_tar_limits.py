@@ -179,7 +179,7 @@ def test_chains_of_records_before_one_member(connect, folder, heap):
         # And no member behind them.
         write("x.tar", tar(FIRST, records))
         if "g" != label:
-            assert "ends behind a header that is about a member" in error_of(connect(), "SELECT name FROM tar_members('x.tar')")
+            assert "ends after a header that describes a member" in error_of(connect(), "SELECT name FROM tar_members('x.tar')")
 
 
 def test_records_by_the_thousand(connect, heap):

@@ -162,19 +162,19 @@ def test_cells(out):
 WRONG = [
     ("('', 1)", "__key__ is empty"),
     ("(NULL, 1)", "__key__ is NULL"),
-    ("('a.b', 1)", "a key has no dot behind its last slash"),
+    ("('a.b', 1)", "a key has no dot after its last slash"),
     ("('/a', 1)", "leads out of the folder"),
     ("('PK' || char(3, 4) || 'a', 1)", "begins as a zip does, which a shard would be taken for"),
     ("('~TenBin~a', 1)", "begins as a .ten does"),
     ("('a/../../b', 1)", "leads out of the folder"),
     ("('__x__/a', 1)", "would be passed over"),
-    ("('a' || char(0), 1)", "is no UTF-8 text, or has a NUL in it"),
+    ("('a' || char(0), 1)", "is not UTF-8 text, or has a NUL in it"),
     ("(hex(zeroblob(600)), 1)", "at most 1024 make the name of a file"),
     ("('last', 1)", "is that of the sample before, too"),
     ("('k', NULL)", "a sample has at least one part; all columns are NULL"),
     ("('k', 'x')", "column 'cls': is not an integer but 'x'"),
     ("('k', 1.5)", "column 'cls': is not an integer but '1.5'"),
-    ("('k', x'31ff')", "column 'cls': is no integer"),
+    ("('k', x'31ff')", "column 'cls': is not an integer"),
 ]
 
 

@@ -631,7 +631,7 @@ def test_a_schema_that_changes_in_the_transaction(connect, folder):
         ("'out.npy', mode='w+', dtype='f4', slice='::2'", "slice belongs to tables that read (mode='r')"),
         ("'out.npy', mode='w+', dtype='f4', member='x'", "member belongs to tables that read"),
         ("'out.npy', dtype='f4'", "dtype belongs to tables that write (mode='w+')"),
-        ("'out.npz', mode='w+', dtype='f4'", "dtype is of a .npy; an .npz or a .ten is made of whole arrays"),
+        ("'out.npz', mode='w+', dtype='f4'", "dtype is for a .npy; an .npz or a .ten is made of whole arrays"),
         ("'out.ten', mode='w+', method='deflate'", "method is for an .npz; a .ten is never compressed"),
         ("'out.npz', mode='w+', method='lzma'", "lzma"),
     ],
