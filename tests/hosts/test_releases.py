@@ -79,7 +79,7 @@ def unreadable(folder, connect):
 
 @pytest.mark.parametrize("how", ["locked", "damaged", "foreign"])
 def test_loading_into_a_database_that_cannot_be_read(unreadable, connect, how):
-    """SQLite 3.48 and newer read the schema for any SELECT: loading said `loaded already loaded through another entry point`."""
+    """SQLite 3.48 and newer read the schema for any SELECT: loading said `already loaded through another entry point`."""
     db = connect(unreadable(how))
     shell.load(db)  # once more is harmless
     with pytest.raises(sqlite3.Error, match="lock|malformed|not a database"):
@@ -88,7 +88,7 @@ def test_loading_into_a_database_that_cannot_be_read(unreadable, connect, how):
 
 def test_another_entry_point_is_named(connect):
     db = connect(entry_point="sqlite3_npyext_blob_init")
-    with pytest.raises(sqlite3.Error, match="loaded already loaded through another entry point, sqlite3_npyext_blob_init, not sqlite3_npyext_init"):
+    with pytest.raises(sqlite3.Error, match="already loaded through another entry point, sqlite3_npyext_blob_init, not sqlite3_npyext_init"):
         shell.load(db)
     assert fetched(db, "SELECT json_extract(npyext_debug(), '$.entry_point')") == [("sqlite3_npyext_blob_init",)]
 

@@ -134,7 +134,7 @@ def test_a_copy_that_cannot_be_made_is_an_error_to_act_on(tmp_path, connect, oth
     os.rename(gone, tmp_path / "moved" / "npyext.so")  # dlopen still knows it by its inode
     second = other.connect()
     message = other.load(second, str(tmp_path / "moved" / "npyext.so"))
-    assert "another SQLite library of this process" in message and f"cp {gone} npyext2.so" in message
+    assert "another SQLite library in this process" in message and f"cp {gone} npyext2.so" in message
     assert first.execute("SELECT npy_ndim(npy_from_json('[[1]]'))").fetchone() == (2,)
     assert other.load(second, str(elsewhere)) == "ok"
     assert other.one(second, "SELECT npy_ndim(npy_from_json('[[1]]'))") == "2"
