@@ -78,7 +78,7 @@ def run(python, folder, tmp_path, patience_for):
 
 def examples():
     with open(DOCUMENT) as file:
-        return re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", file.read(), re.M | re.S)
+        return re.findall(r"^```python\n(.*?)^```\n+```text\n(.*?)^```$", file.read(), re.M | re.S)
 
 
 @pytest.fixture(scope="module")

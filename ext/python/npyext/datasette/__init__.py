@@ -38,7 +38,7 @@ def prepare_connection(conn, database, datasette):
     try:
         load_readonly(conn)
     except sqlite3.OperationalError as error:
-        if "loaded already" not in str(error):  # by --load-extension, with another entry point, which stays
+        if "already loaded" not in str(error):  # by --load-extension, with another entry point, which stays
             raise
 
 
