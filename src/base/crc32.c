@@ -125,6 +125,6 @@ uint32_t npyx_crc32(uint32_t crc, const uint8_t *bytes, size_t nbytes) {
     return kernel(crc, bytes, nbytes);
 }
 
-uint32_t npyx_crc32_join(uint32_t before, uint32_t behind, int64_t after_nbytes) {
-    return (uint32_t)crc32_combine(before, behind, (z_off_t)after_nbytes);
+uint32_t npyx_crc32_join(uint32_t before, uint32_t after, int64_t after_nbytes) {
+    return (uint32_t)crc32_combine(before, after, (z_off_t)after_nbytes);
 }

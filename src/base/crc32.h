@@ -10,7 +10,7 @@
 uint32_t npyx_crc32(uint32_t crc, const uint8_t *bytes, size_t nbytes);
 
 /* The CRC of two adjacent pieces from the CRC of each; after_nbytes is the second one's length. */
-uint32_t npyx_crc32_join(uint32_t before, uint32_t behind, int64_t after_nbytes);
+uint32_t npyx_crc32_join(uint32_t before, uint32_t after, int64_t after_nbytes);
 
 /* ---- the implementations; npyx_crc32 uses the last one that the processor supports ---- */
 

@@ -20,6 +20,8 @@
  * without that run slower for a while once they have used it. */
 typedef enum npyx_simd { NPYX_SIMD_PORTABLE, NPYX_SIMD_AVX2, NPYX_SIMD_AVX512 } npyx_simd;
 
+enum { NPYX_AVX512_NBYTES = 64 }; /* of the widest vectors, wherever this is compiled */
+
 /* Lane by lane: C's isnan accepts no vector. */
 #define NPYX_ARE_NAN(x) ((x) != (x))
 
@@ -37,7 +39,7 @@ typedef enum npyx_simd { NPYX_SIMD_PORTABLE, NPYX_SIMD_AVX2, NPYX_SIMD_AVX512 } 
 /* F16C is used for nothing but halves, whose kernels ask for it. */
 #define NPYX_WITH_AVX2_FMA __attribute__((target("avx2,fma,f16c")))
 #define NPYX_WITH_AVX512   __attribute__((target("avx512f,avx512dq,f16c")))
-enum { NPYX_AVX2_NBYTES = 32, NPYX_AVX512_NBYTES = 64 };
+enum { NPYX_AVX2_NBYTES = 32 };
 static inline npyx_simd npyx_simd_here(void) {
     bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     bool has_avx512 = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi2");
@@ -51,7 +53,6 @@ static inline npyx_simd npyx_simd_here(void) {
 /* Four items as doubles: gcc 12 splits __builtin_convertvector of these, through memory. */
 #define NPYX_AVX2_LOAD_F32(items) _mm256_cvtps_pd(_mm_loadu_ps((const void *)(items)))
 #define NPYX_AVX2_LOAD_I32(items) _mm256_cvtepi32_pd(_mm_loadu_si128((const void *)(items)))
-/* One of the kernels that were built for them. */
 #define NPYX_BY_SIMD(simd, portable, avx2, avx512)                                                           \
     ((simd) == NPYX_SIMD_AVX512 ? (avx512) : (simd) == NPYX_SIMD_AVX2 ? (avx2) : (portable))
 #else
@@ -72,5 +73,11 @@ static inline npyx_pair npyx_pair_choose(npyx_pair_mask mask, npyx_pair x, npyx_
 #define NPYX_LESSER_PORTABLE(x, y)  npyx_pair_choose((npyx_pair_mask)((x) < (y)), x, y)
 #define NPYX_GREATER_PORTABLE(x, y) npyx_pair_choose((npyx_pair_mask)((x) > (y)), x, y)
 #endif
+
+/* A pointer to what simd_kernels_template.h built under that word for a type of items, for the vectors of
+ * simd; NPYX_BY_SIMD chooses among any three. */
+#define NPYX_KERNELS(simd, kernels, kind, word)                                                              \
+    NPYX_BY_SIMD(simd, &kernels##_##kind##_portable_##word, &kernels##_##kind##_avx2_##word,                 \
+                 &kernels##_##kind##_avx512_##word)
 
 #endif

@@ -16,6 +16,28 @@ KERNEL_INLINE KERNEL(reals) KERNEL(load)(const uint8_t *items) {
 #endif
 }
 
+KERNEL_INLINE KERNEL(reals) KERNEL(load_reals)(const double *reals) {
+    KERNEL(reals) x;
+    memcpy(&x, reals, sizeof x);
+    return x;
+}
+
+KERNEL_INLINE KERNEL(reals) KERNEL(magnitude)(KERNEL(reals) x) {
+    const KERNEL(masks) all_but_sign = (KERNEL(masks)){0} + INT64_MAX;
+    return (KERNEL(reals))((KERNEL(masks))x & all_but_sign);
+}
+
+KERNEL_INLINE KERNEL(masks) KERNEL(are_finite)(KERNEL(reals) x) {
+    return (KERNEL(masks))(KERNEL(magnitude)(x) <= DBL_MAX);
+}
+
+/* Adds x to high + low without rounding, except in low. */
+KERNEL_INLINE void KERNEL(two_sum)(KERNEL(reals) * high, KERNEL(reals) * low, KERNEL(reals) x) {
+    KERNEL(reals) sum = *high + x, part = sum - *high;
+    *low += (*high - (sum - part)) + (x - part);
+    *high = sum;
+}
+
 #include KERNEL_TEMPLATE
 
 #undef KERNEL_KIND

@@ -19,9 +19,12 @@
  *     KERNEL_ITEM         the type of the items
  *     KERNEL(reals)       a vector of doubles; KERNEL(masks) of 64-bit integers
  *     KERNEL(load)(items) a vector of doubles of the items there
+ *
+ * and with what most kernels need of vectors: KERNEL(load_reals), KERNEL(magnitude), KERNEL(are_finite) and
+ * KERNEL(two_sum) of simd_items_template.h.
  */
 #define KERNEL(word)  NPYX_JOIN_4(KERNELS, KERNEL_KIND, KERNEL_VECTOR, word)
-#define KERNEL_INLINE KERNEL_TARGET static inline __attribute__((always_inline))
+#define KERNEL_INLINE KERNEL_TARGET static inline __attribute__((always_inline, unused))
 
 #define KERNEL_VECTOR portable
 #define KERNEL_TARGET

@@ -12,15 +12,14 @@
 #define KERNEL_TEMPLATE "stat/columns_kernels_template.h"
 #include "base/simd_kernels_template.h"
 
-_Static_assert(NPYX_COLUMNS_UNIT == 2 * 64 / 8, "the widest tile, of AVX-512, is a unit");
+_Static_assert(NPYX_COLUMNS_UNIT == 2 * NPYX_AVX512_NBYTES / 8, "the widest tile is a unit");
 
 const npyx_columns_kernels *npyx_columns_kernels_of(npyx_type type, npyx_simd simd) {
-    if (type == NPYX_F8)
-        return NPYX_BY_SIMD(simd, &columns_f64_portable_kernels, &columns_f64_avx2_kernels,
-                            &columns_f64_avx512_kernels);
-    return type != NPYX_F4 ? NULL
-                           : NPYX_BY_SIMD(simd, &columns_f32_portable_kernels, &columns_f32_avx2_kernels,
-                                          &columns_f32_avx512_kernels);
+    switch (type) {
+    case NPYX_F4: return NPYX_KERNELS(simd, columns, f32, kernels);
+    case NPYX_F8: return NPYX_KERNELS(simd, columns, f64, kernels);
+    default: return NULL;
+    }
 }
 
 /* Columns that are widened at a time: with the rows, as many doubles as the first-level cache holds. */

@@ -9,19 +9,8 @@ typedef struct KERNEL(squares) {
     KERNEL(reals) mean, sum, squares;
 } KERNEL(squares);
 
-KERNEL_INLINE KERNEL(reals) KERNEL(at)(const double *column) {
-    KERNEL(reals) x;
-    memcpy(&x, column, sizeof x);
-    return x;
-}
-
 KERNEL_INLINE void KERNEL(put)(double *column, KERNEL(reals) x) {
     memcpy(column, &x, sizeof x);
-}
-
-KERNEL_INLINE KERNEL(masks) KERNEL(are_finite)(KERNEL(reals) x) {
-    const KERNEL(masks) magnitude = (KERNEL(masks)){0} + INT64_MAX;
-    return (KERNEL(masks))((KERNEL(reals))((KERNEL(masks))x & magnitude) <= DBL_MAX);
 }
 
 KERNEL_INLINE bool KERNEL(is_all)(KERNEL(masks) mask) {
@@ -29,13 +18,6 @@ KERNEL_INLINE bool KERNEL(is_all)(KERNEL(masks) mask) {
     for (size_t lane = 0; lane < KERNEL_NBYTES / 8; lane++)
         all &= mask[lane];
     return all != 0;
-}
-
-/* Adds x to high + low without rounding, except in low. */
-KERNEL_INLINE void KERNEL(two_sum)(KERNEL(reals) * high, KERNEL(reals) * low, KERNEL(reals) x) {
-    KERNEL(reals) sum = *high + x, part = sum - *high;
-    *low += (*high - (sum - part)) + (x - part);
-    *high = sum;
 }
 
 KERNEL_INLINE void KERNEL(sum_step)(const uint8_t *items, bool are_all_finite, KERNEL(tally) * t,
@@ -105,7 +87,9 @@ KERNEL_INLINE void KERNEL(merge_moments)(double *columns, int64_t width, KERNEL(
     double *counts = columns + NPYX_COLUMN_NFINITE * width, *means = columns + NPYX_COLUMN_MEAN * width;
     double *lows = columns + NPYX_COLUMN_MEAN_LOW * width, *m2s = columns + NPYX_COLUMN_M2 * width;
     const KERNEL(reals) zero = {0}, one = zero + 1;
-    KERNEL(reals) n = KERNEL(at)(counts), own_mean = KERNEL(at)(means), low = KERNEL(at)(lows);
+    KERNEL(reals)
+    n = KERNEL(load_reals)(counts),
+    own_mean = KERNEL(load_reals)(means), low = KERNEL(load_reals)(lows);
     KERNEL(reals) total = n + next_n;
     KERNEL(reals) share = next_n / KERNEL_GREATER(one, total);
     KERNEL(reals) delta = (next_mean - own_mean) + (next_low - low), shift = low + delta * share;
@@ -115,11 +99,11 @@ KERNEL_INLINE void KERNEL(merge_moments)(double *columns, int64_t width, KERNEL(
     KERNEL(put)(counts, total);
     KERNEL(put)(means, mean);
     KERNEL(put)(lows, (own_mean - mean) + shift);
-    KERNEL(put)(m2s, KERNEL(at)(m2s) + (next_m2 + between));
+    KERNEL(put)(m2s, KERNEL(load_reals)(m2s) + (next_m2 + between));
 }
 
 KERNEL_INLINE void KERNEL(increase)(double *column, KERNEL(reals) x) {
-    KERNEL(put)(column, KERNEL(at)(column) + x);
+    KERNEL(put)(column, KERNEL(load_reals)(column) + x);
 }
 
 /* Adds sums to those of the columns; false if they exceed the range of doubles. */
@@ -128,12 +112,12 @@ KERNEL_INLINE bool KERNEL(merge_sums)(double *columns, int64_t width, KERNEL(rea
     double *sums = columns + NPYX_COLUMN_SUM * width, *losts = columns + NPYX_COLUMN_LOST * width;
     double *leasts = columns + NPYX_COLUMN_LEAST * width;
     double *greatests = columns + NPYX_COLUMN_GREATEST * width;
-    KERNEL(reals) high = KERNEL(at)(sums), low = KERNEL(at)(losts) + lost;
+    KERNEL(reals) high = KERNEL(load_reals)(sums), low = KERNEL(load_reals)(losts) + lost;
     KERNEL(two_sum)(&high, &low, sum);
     KERNEL(put)(sums, high);
     KERNEL(put)(losts, low);
-    KERNEL(put)(leasts, KERNEL_LESSER(least, KERNEL(at)(leasts)));
-    KERNEL(put)(greatests, KERNEL_GREATER(greatest, KERNEL(at)(greatests)));
+    KERNEL(put)(leasts, KERNEL_LESSER(least, KERNEL(load_reals)(leasts)));
+    KERNEL(put)(greatests, KERNEL_GREATER(greatest, KERNEL(load_reals)(greatests)));
     return KERNEL(is_all)(KERNEL(are_finite)(high));
 }
 
@@ -182,16 +166,17 @@ KERNEL_TARGET static bool KERNEL(merge)(double *columns, const double *next, int
          columns += KERNEL_NBYTES / 8, next += KERNEL_NBYTES / 8) {
         for (int i = 0; i < 3; i++) {
             static const int counts[3] = {NPYX_COLUMN_NNAN, NPYX_COLUMN_NINF, NPYX_COLUMN_NZERO};
-            KERNEL(increase)(columns + counts[i] * width, KERNEL(at)(next + counts[i] * width));
+            KERNEL(increase)(columns + counts[i] * width, KERNEL(load_reals)(next + counts[i] * width));
         }
         KERNEL(merge_moments)
-        (columns, width, KERNEL(at)(next + NPYX_COLUMN_NFINITE * width),
-         KERNEL(at)(next + NPYX_COLUMN_MEAN * width), KERNEL(at)(next + NPYX_COLUMN_MEAN_LOW * width),
-         KERNEL(at)(next + NPYX_COLUMN_M2 * width));
-        is_sound &= KERNEL(merge_sums)(columns, width, KERNEL(at)(next + NPYX_COLUMN_SUM * width),
-                                       KERNEL(at)(next + NPYX_COLUMN_LOST * width),
-                                       KERNEL(at)(next + NPYX_COLUMN_LEAST * width),
-                                       KERNEL(at)(next + NPYX_COLUMN_GREATEST * width));
+        (columns, width, KERNEL(load_reals)(next + NPYX_COLUMN_NFINITE * width),
+         KERNEL(load_reals)(next + NPYX_COLUMN_MEAN * width),
+         KERNEL(load_reals)(next + NPYX_COLUMN_MEAN_LOW * width),
+         KERNEL(load_reals)(next + NPYX_COLUMN_M2 * width));
+        is_sound &= KERNEL(merge_sums)(columns, width, KERNEL(load_reals)(next + NPYX_COLUMN_SUM * width),
+                                       KERNEL(load_reals)(next + NPYX_COLUMN_LOST * width),
+                                       KERNEL(load_reals)(next + NPYX_COLUMN_LEAST * width),
+                                       KERNEL(load_reals)(next + NPYX_COLUMN_GREATEST * width));
     }
     return is_sound;
 }

@@ -1,8 +1,4 @@
 /* Two arrays of one type, item by item: a template of kernels (base/simd_kernels_template.h). */
-KERNEL_INLINE KERNEL(reals) KERNEL(magnitude)(KERNEL(reals) x) {
-    const KERNEL(masks) not_sign = (KERNEL(masks)){0} + INT64_MAX;
-    return (KERNEL(reals))((KERNEL(masks))x & not_sign);
-}
 
 /* A NaN never becomes a maximum: the old one stays. */
 KERNEL_TARGET static void KERNEL(kernel)(const uint8_t *a, const uint8_t *b, size_t nelem,

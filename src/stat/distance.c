@@ -9,15 +9,14 @@
 #define KERNEL_TEMPLATE "stat/distance_kernels_template.h"
 #include "base/simd_kernels_template.h"
 
-_Static_assert(NPYX_DISTANCE_UNIT == 4 * 64 / 8, "a round of the widest vectors, AVX-512's, is a unit");
+_Static_assert(NPYX_DISTANCE_UNIT == 4 * NPYX_AVX512_NBYTES / 8, "a round of the widest vectors is a unit");
 
 npyx_distance_kernel *npyx_distance_kernel_of(npyx_metric metric, npyx_type type, npyx_simd simd) {
-    if (type == NPYX_F8)
-        return NPYX_BY_SIMD(simd, distance_f64_portable_kernels, distance_f64_avx2_kernels,
-                            distance_f64_avx512_kernels)[metric];
-    return type != NPYX_F4 ? NULL
-                           : NPYX_BY_SIMD(simd, distance_f32_portable_kernels, distance_f32_avx2_kernels,
-                                          distance_f32_avx512_kernels)[metric];
+    switch (type) {
+    case NPYX_F4: return (*NPYX_KERNELS(simd, distance, f32, kernels))[metric];
+    case NPYX_F8: return (*NPYX_KERNELS(simd, distance, f64, kernels))[metric];
+    default: return NULL;
+    }
 }
 
 npyx_status npyx_metric_parse(const char *text, size_t nbytes, npyx_metric *metric, npyx_error *error) {

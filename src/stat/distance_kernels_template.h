@@ -2,17 +2,6 @@
  * Sums along two vectors: a template of kernels (base/simd_kernels_template.h). Four accumulators hide the
  * latency of additions.
  */
-KERNEL_INLINE KERNEL(reals) KERNEL(load_reals)(const double *reals) {
-    KERNEL(reals) x;
-    memcpy(&x, reals, sizeof x);
-    return x;
-}
-
-KERNEL_INLINE KERNEL(reals) KERNEL(magnitude)(KERNEL(reals) x) {
-    const KERNEL(masks) all_but_sign = (KERNEL(masks)){0} + INT64_MAX;
-    return (KERNEL(reals))((KERNEL(masks))x & all_but_sign);
-}
-
 /* The greater one, lane by lane; once it is NaN it stays NaN. */
 KERNEL_INLINE KERNEL(reals) KERNEL(greater)(KERNEL(reals) x, KERNEL(reals) most) {
     KERNEL(masks) is_new = (KERNEL(masks))(x > most) | (KERNEL(masks))NPYX_ARE_NAN(x);

@@ -20,7 +20,7 @@ static inline void stats_two_sum(double *high, double *low, double x) {
 #define KERNELS_HAVE_F16
 #include "base/simd_kernels_template.h"
 
-_Static_assert(NPYX_CHUNK_UNIT % (64 / 8 * NVECTORS) == 0, "chunks are of whole rounds, of AVX-512, too");
+_Static_assert(NPYX_CHUNK_UNIT % (NPYX_AVX512_NBYTES / 8 * NVECTORS) == 0, "chunks are of whole rounds");
 
 #ifdef NPYX_AVX2_GREATER
 /* Any processor with AVX-512 widens halves. clang 14 cannot ask for it below that: there halves go the way of
@@ -37,15 +37,11 @@ static const npyx_stats_kernels *stats_halves(npyx_simd simd) {
 #define stats_halves(simd) NULL
 #endif
 
-#define STATS_KERNELS(simd, kind)                                                                            \
-    NPYX_BY_SIMD(simd, &stats_##kind##_portable_kernels, &stats_##kind##_avx2_kernels,                       \
-                 &stats_##kind##_avx512_kernels)
-
 const npyx_stats_kernels *npyx_stats_kernels_of(npyx_type type, npyx_simd simd) {
     switch (type) {
     case NPYX_F2: return stats_halves(simd);
-    case NPYX_F4: return STATS_KERNELS(simd, f32);
-    case NPYX_F8: return STATS_KERNELS(simd, f64);
+    case NPYX_F4: return NPYX_KERNELS(simd, stats, f32, kernels);
+    case NPYX_F8: return NPYX_KERNELS(simd, stats, f64, kernels);
     default: return NULL;
     }
 }

@@ -4,18 +4,6 @@ typedef struct KERNEL(tally) {
     KERNEL(reals) low0, low1, high0, high1; /* of every other vector */
 } KERNEL(tally);
 
-KERNEL_INLINE KERNEL(masks) KERNEL(are_finite)(KERNEL(reals) x) {
-    const KERNEL(masks) magnitude = (KERNEL(masks)){0} + INT64_MAX;
-    return (KERNEL(masks))((KERNEL(reals))((KERNEL(masks))x & magnitude) <= DBL_MAX);
-}
-
-/* Adds x to high + low without rounding, except in low. */
-KERNEL_INLINE void KERNEL(two_sum)(KERNEL(reals) * high, KERNEL(reals) * low, KERNEL(reals) x) {
-    KERNEL(reals) sum = *high + x, part = sum - *high;
-    *low += (*high - (sum - part)) + (x - part);
-    *high = sum;
-}
-
 KERNEL_INLINE void KERNEL(sum_step)(const uint8_t *items, bool are_all_finite, KERNEL(tally) * tally,
                                     KERNEL(reals) * total, KERNEL(reals) * low, KERNEL(reals) * high) {
     KERNEL(reals) x = KERNEL(load)(items);
