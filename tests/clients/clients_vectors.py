@@ -44,14 +44,7 @@ def test_nearest(vector_lab, dtype):
     np.save("X.npy", X)
     x = X.astype("f4").astype("f8")
     for query in (0, 250):
-        (found,) = ready_queries.ask(vector_lab, "nearest_vec", source="X.npy", query=query, k=20)
-        distance = np.sqrt(((x - x[query]) ** 2).sum(1))
-        distance[[7, query]] = np.inf
-        order = np.argsort(distance)[:20]
-        assert [row["row"] for row in found] == list(order)
-        assert [row["distance"] for row in found] == pytest.approx(distance[order], abs=2e-5)
-        cosine = x[order] @ x[query] / np.linalg.norm(x[order], axis=1) / np.linalg.norm(x[query])
-        assert [row["cosine"] for row in found] == pytest.approx(cosine, abs=2e-5)
+        ready_queries.assert_nearest(vector_lab, "nearest_vec", x, query, 2e-5)
 
 
 def test_table_of_vectors(vector_lab):

@@ -50,6 +50,19 @@ def ask(db, name, **parameters):
     return results
 
 
+def assert_nearest(db, name, x, query, tolerance):
+    """The twenty rows of X.npy, which is x as float64, that are nearest to one of them, by nearest.sql or nearest_vec.sql. Row 7
+    has a NaN."""
+    (found,) = ask(db, name, source="X.npy", query=query, k=20)
+    distance = np.sqrt(((x - x[query]) ** 2).sum(1))
+    distance[[7, query]] = np.inf
+    order = np.argsort(distance)[:20]
+    assert [row["row"] for row in found] == list(order)
+    assert [row["distance"] for row in found] == pytest.approx(distance[order], abs=tolerance)
+    cosine = x[order] @ x[query] / np.linalg.norm(x[order], axis=1) / np.linalg.norm(x[query])
+    assert [row["cosine"] for row in found] == pytest.approx(cosine, abs=tolerance)
+
+
 def save(path, array, **more):
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     np.save(path, array, **more)

@@ -16,7 +16,7 @@ import pytest
 
 import tars
 from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes
-from ready_queries import LIBRARY, ask, lab, save, statements  # noqa: F401 (lab is a fixture)
+from ready_queries import LIBRARY, ask, assert_nearest, lab, save, statements  # noqa: F401 (lab is a fixture)
 from safetensors_files import safetensors_bytes
 
 def number(text):
@@ -504,15 +504,7 @@ def test_nearest(lab):
     X[7, 3] = np.nan
     np.save("X.npy", X)
     for query in (0, 250):
-        (found,) = ask(lab, "nearest", source="X.npy", query=query, k=20)
-        x = X.astype("f8")
-        distance = np.sqrt(((x - x[query]) ** 2).sum(1))
-        distance[[7, query]] = np.inf
-        order = np.argsort(distance)[:20]
-        assert [row["row"] for row in found] == list(order)
-        assert [row["distance"] for row in found] == pytest.approx(distance[order], abs=1e-6)
-        cosine = x[order] @ x[query] / np.linalg.norm(x[order], axis=1) / np.linalg.norm(x[query])
-        assert [row["cosine"] for row in found] == pytest.approx(cosine, abs=1e-6)
+        assert_nearest(lab, "nearest", X.astype("f8"), query, 1e-6)
 
 
 def test_sample(lab):
