@@ -5,7 +5,7 @@
 --     .read sql/nan_hunt.sql
 --
 -- Every array of real or complex numbers is read once. Checkpoints of one series are files whose paths differ only in digits, in
--- the order of their names, shorter names first, so that step_10 comes behind step_9: the first of a series that has NaN or
+-- the order of their names, shorter names first, so that step_10 comes after step_9: the first of a series that has NaN or
 -- infinities in an array says `first` under `turn`. `at` is the flat position of the first NaN, or infinity where there is no NaN.
 
 -- `sqlite3 -init` has loaded nothing yet.

@@ -176,7 +176,7 @@ static npyx_status elements_read_block(elements_cursor *elements, npyx_error *er
                                            nskipped == 0 ? blocks->reader.result : NULL, error));
     if (items->block_end >= elements->end) {
         items->block_end = elements->end;
-        items->fault.status = NPYX_OK; /* of an item that nobody asked for */
+        items->fault.status = NPYX_OK; /* of an item that was not asked for */
     }
     return NPYX_OK;
 }

@@ -63,8 +63,8 @@ static bool is_last(const pattern_walk *walk, size_t part) {
 /* Adds a place, and if it is a `**` the one after it, too, since `**` may stand for no folder. Parts are
  * added in ascending order; the same one may come twice. */
 static void add_place(const pattern_walk *walk, places *places, size_t part) {
-    size_t behind = part + (walk->parts[part].kind == PART_DEEP);
-    for (; part <= behind; part++) {
+    size_t last = part + (walk->parts[part].kind == PART_DEEP);
+    for (; part <= last; part++) {
         if (places->nparts == 0 || places->parts[places->nparts - 1] < part)
             places->parts[places->nparts++] = (uint16_t)part;
     }

@@ -11,20 +11,20 @@ npyx_status npyext_shard_paths_read(npyext_shard_paths *paths, npyx_arena *arena
     if (npyx_span_ends(name, ".gz") || npyx_span_ends(name, ".tgz"))
         return npyx_refuse(error,
                            "shards are written as they are; compress them afterwards, or name them .tar");
-    const char *percent = strchr(path, '%'), *behind = percent;
+    const char *percent = strchr(path, '%'), *after = percent;
     paths->has_number = percent != NULL;
     if (percent != NULL) {
-        bool is_padded = *++behind == '0';
-        for (; *behind >= '0' && *behind <= '9' && paths->width < 100; behind++)
-            paths->width = paths->width * 10 + (*behind - '0');
-        bool is_one = *behind == 'd' && strchr(behind, '%') == NULL && strchr(behind, '/') == NULL &&
+        bool is_padded = *++after == '0';
+        for (; *after >= '0' && *after <= '9' && paths->width < 100; after++)
+            paths->width = paths->width * 10 + (*after - '0');
+        bool is_one = *after == 'd' && strchr(after, '%') == NULL && strchr(after, '/') == NULL &&
                       (is_padded ? paths->width > 0 && paths->width <= 18 : paths->width == 0);
         if (!is_one)
             return npyx_refuse(error, "a path has one %%d or %%06d in the name of its file, or none");
-        behind++;
+        after++;
     }
     paths->prefix = npyx_arena_copy(arena, path, percent == NULL ? strlen(path) : (size_t)(percent - path));
-    paths->suffix = percent == NULL ? "" : npyx_arena_copy(arena, behind, strlen(behind));
+    paths->suffix = percent == NULL ? "" : npyx_arena_copy(arena, after, strlen(after));
     NPYX_TRY(npyx_check_memory(paths->prefix, error));
     return npyx_check_memory(paths->suffix, error);
 }

@@ -80,14 +80,14 @@ npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const c
         char *item = npyx_arena_copy(arena, text, is_quoted ? strlen(text) : strcspn(text, ","));
         NPYX_TRY(npyx_check_memory(item, error));
         size_t nbytes = is_quoted ? read_quoted(text, item) : strlen(item);
-        const char *behind = text + nbytes + strspn(text + nbytes, blanks);
-        if (is_quoted && (nbytes == 0 || (*behind != ',' && *behind != '\0')))
+        const char *after = text + nbytes + strspn(text + nbytes, blanks);
+        if (is_quoted && (nbytes == 0 || (*after != ',' && *after != '\0')))
             return npyx_refuse(error, "in a list, %.*s is not one name in quotes",
                                NPYX_SHOWN(text, strlen(text), 80));
         if (!is_quoted)
             trim_end(item);
         (*items)[(*nitems)++] = item;
-        text = behind;
+        text = after;
         is_last = *text == '\0';
     }
     return NPYX_OK;
@@ -98,9 +98,9 @@ npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const c
 static size_t find_key(const char *raw, const char **value) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     size_t nbytes = strspn(raw, letters);
-    const char *behind = raw + nbytes + strspn(raw + nbytes, blanks);
-    *value = behind + 1;
-    return *behind == '=' ? nbytes : 0;
+    const char *after = raw + nbytes + strspn(raw + nbytes, blanks);
+    *value = after + 1;
+    return *after == '=' ? nbytes : 0;
 }
 
 /* path and idx have no key. */

@@ -94,12 +94,12 @@ static bool is_as_declared(const npyext_table_writer *writer, const npyx_array *
 
 /* If several arrays were saved one after the other, rows would overwrite the next one. */
 static npyx_status check_after(npyx_sink *sink, int64_t end_off, npyx_error *error) {
-    char behind[16];
+    char after[16];
     size_t nbytes = (size_t)(sink->nbytes - end_off);
-    nbytes = nbytes < sizeof behind ? nbytes : sizeof behind;
+    nbytes = nbytes < sizeof after ? nbytes : sizeof after;
     if (nbytes > 0)
-        NPYX_TRY(npyx_sink_read(sink, end_off, behind, nbytes, error));
-    if (!npyx_begins_npy(behind, nbytes))
+        NPYX_TRY(npyx_sink_read(sink, end_off, after, nbytes, error));
+    if (!npyx_begins_npy(after, nbytes))
         return NPYX_OK;
     return npyx_fail(
         error, NPYX_INVALID, end_off,

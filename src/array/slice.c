@@ -42,10 +42,10 @@ typedef struct slicer {
     subscript *subscripts; /* room for MOST_NSUBSCRIPTS */
 } slicer;
 
-/* Fails with the span, quoted, between before and behind. */
-static npyx_status slice_fail_at(const slicer *p, npyx_span at, const char *before, const char *behind) {
+/* Fails with the span, quoted, between before and after. */
+static npyx_status slice_fail_at(const slicer *p, npyx_span at, const char *before, const char *after) {
     return npyx_fail(p->error, NPYX_INVALID, at.text - p->text, "%s`%.*s`%s", before,
-                     NPYX_SHOWN(at.text, at.nbytes, SLICE_SHOWN_NBYTES), behind);
+                     NPYX_SHOWN(at.text, at.nbytes, SLICE_SHOWN_NBYTES), after);
 }
 
 /* The inside of a pair of brackets around the whole: `[1, 2]`, but not `[1], [2]`. */

@@ -128,9 +128,9 @@ typedef struct part {
 static part part_at(const root_walk *w, size_t off) {
     part p = {.off = off + strspn(w->text + off, "/")};
     p.nbytes = strcspn(w->text + p.off, "/");
-    const char *behind = w->text + p.off + p.nbytes;
-    p.is_folder = *behind == '/';
-    p.is_last = behind[strspn(behind, "/")] == '\0';
+    const char *after = w->text + p.off + p.nbytes;
+    p.is_folder = *after == '/';
+    p.is_last = after[strspn(after, "/")] == '\0';
     return p;
 }
 

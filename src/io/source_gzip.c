@@ -100,7 +100,7 @@ static npyx_status gzip_check_trailer(gzip_source *gzip, npyx_error *error) {
     return NPYX_OK;
 }
 
-/* Passes zeros, behind which is nothing, as *is_end says, or another member. */
+/* Passes zeros; *is_end: nothing follows them, otherwise another member does. */
 static npyx_status gzip_pass_padding(gzip_source *gzip, bool *is_end, npyx_error *error) {
     enum { MEMBER_BEGINS_WITH = 0x1F };
     const z_stream *z = &gzip->inflater.stream;

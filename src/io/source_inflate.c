@@ -131,9 +131,9 @@ static bool are_worth_it(const npyx_source *compressed, const npyx_checkpoints *
     int npieces = 0;
     if (checkpoints == NULL || !compressed->is_concurrent || npyx_nthreads(compressed->host) == 1)
         return false;
-    for (const npyx_checkpoint *behind = NULL; npieces < MIN_NPIECES; npieces++) {
-        behind = npyx_checkpoints_after(checkpoints, behind == NULL ? off : behind->off);
-        if (behind == NULL)
+    for (const npyx_checkpoint *after = NULL; npieces < MIN_NPIECES; npieces++) {
+        after = npyx_checkpoints_after(checkpoints, after == NULL ? off : after->off);
+        if (after == NULL)
             return false;
     }
     return true;

@@ -227,12 +227,12 @@ static int print_float(const print_floats *floats, npyx_type type, double real, 
     for (int i = first; i <= first + last; i++)
         print_digit(&decimal, i, out);
     npyx_buffer_append_char(out, '.');
-    const int behind = first + last + 1;
-    const int end = floats->has_exponents ? 1 + floats->nfraction : decimal.n > behind ? decimal.n : behind;
-    for (int i = behind; i < end; i++)
+    const int after = first + last + 1;
+    const int end = floats->has_exponents ? 1 + floats->nfraction : decimal.n > after ? decimal.n : after;
+    for (int i = after; i < end; i++)
         print_digit(&decimal, i, out);
     if (!floats->has_exponents)
-        return floats->nright - (end - behind);
+        return floats->nright - (end - after);
     npyx_buffer_printf(out, "e%c%0*d", decimal.exponent < 0 ? '-' : '+', floats->nexponent,
                        decimal.exponent < 0 ? -decimal.exponent : decimal.exponent);
     return 0;

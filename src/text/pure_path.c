@@ -8,9 +8,9 @@ typedef struct path_pieces {
 } path_pieces;
 
 static path_pieces pieces_of(npyx_span path, size_t drive_nbytes, size_t root_nbytes) {
-    npyx_span behind = npyx_span_after(path, drive_nbytes);
+    npyx_span after = npyx_span_after(path, drive_nbytes);
     return (path_pieces){
-        {path.text, drive_nbytes}, {behind.text, root_nbytes}, npyx_span_after(behind, root_nbytes)};
+        {path.text, drive_nbytes}, {after.text, root_nbytes}, npyx_span_after(after, root_nbytes)};
 }
 
 static bool is_slash(int c) {

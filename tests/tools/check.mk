@@ -77,7 +77,7 @@ writing-model: npyext.so ## Random sequences of statements that write, for SECON
 	@$(PYTHON) -B tests/writing/model.py $(SECONDS)
 
 .PHONY: writers-mix
-writers-mix: npyext.so ## As two-writers, with files that nobody replaces, in all modes, and writers that are stopped
+writers-mix: npyext.so ## As two-writers, with files that are not replaced, in all modes, and writers that are stopped
 	@$(PYTHON) -B tests/safety/two_writers.py $(SECONDS) --mix
 
 .PHONY: check-big

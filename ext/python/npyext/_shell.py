@@ -17,7 +17,7 @@ NSTEPS = 1000
 
 
 class Script:
-    """A file with a `;` behind its end: sqlite3's shell does without one there, and apsw's does not."""
+    """A file with a `;` after its end: sqlite3's shell needs none there, but apsw's does."""
 
     def __init__(self, file):
         self._file, self._has_ended = file, False
@@ -34,7 +34,7 @@ class Script:
 
 
 class Shell(apsw.shell.Shell):
-    """progress is None where nobody sees it."""
+    """progress is None where it would not be seen."""
 
     def __init__(self, progress, **options):
         self.progress = progress
@@ -110,7 +110,7 @@ def _make_progress():
 
 
 def _work(shell, arguments):
-    """The exit code. As in sqlite3's shell a command line ends at the first error, and a script goes on behind one."""
+    """The exit code. As in sqlite3's shell a command line ends at the first error, and a script continues after one."""
     try:
         _, _, commands = shell.process_args(arguments)
         if not commands:

@@ -1,6 +1,6 @@
 """The sqlite-utils plugin: npyext in every connection, as `--load-extension` would have it.
 
-With all of it, what writes files included: the SQL is that of who types it, and a database's own views and triggers
+With all of it, what writes files included: the SQL is the user's own, and a database's own views and triggers
 reach nothing that writes. A connection keeps the entry point that it began with, so a read-only one here would be in the
 way of everyone who loads the rest.
 """

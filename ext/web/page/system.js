@@ -102,7 +102,7 @@ class MadeFile {
   constructor(bytes = new Uint8Array(0)) {
     this.node = ++lastNode;
     this.kind = FILE;
-    this.bytes = bytes; // with room behind the end
+    this.bytes = bytes; // with room after the end
     this.size = bytes.length;
     this.touch();
   }
@@ -150,7 +150,7 @@ const fail = (code) => {
 };
 
 export class System {
-  /** onRead(counters) is told of reads now and then; a read that fails is remembered in `troubles`. */
+  /** onRead(counters) is called after reads, now and then; a read that fails is remembered in `troubles`. */
   constructor(onRead) {
     this.root = new Folder();
     this.descriptors = [null, null, null, { file: this.root, at: 0 }];
@@ -347,7 +347,7 @@ class Calls {
     for (let done = 0; done < nbytes; done += 65536) crypto.getRandomValues(this.system.bytes(at + done, Math.min(65536, nbytes - done)));
   }
 
-  /** A pause, which nobody here needs: who waits for somebody asks again. */
+  /** A pause, which is not needed here: a caller that waits asks again. */
   poll_oneoff(subscription, event, count, nevents) {
     const view = this.system.view();
     this.system.bytes(event, 32).fill(0);

@@ -140,7 +140,7 @@ onmessage = async ({ data: { number, ask, ...more } }) => {
     if (ask === 'run') tellMade();
     postMessage({ number, answer });
   } catch (error) {
-    // Of SQL that went wrong the connection is as good as before; a trap of the WebAssembly leaves nothing behind.
+    // Of SQL that went wrong the connection is as good as before; a trap of the WebAssembly leaves nothing usable.
     const isBroken = database === null || error instanceof WebAssembly.RuntimeError;
     if (ask === 'run' && !isBroken) tellMade();
     postMessage({ number, error: isBroken ? `npyext has broken down: ${error.message}` : explained(error), isBroken });
