@@ -87,9 +87,8 @@ KERNEL_INLINE void KERNEL(merge_moments)(double *columns, int64_t width, KERNEL(
     double *counts = columns + NPYX_COLUMN_NFINITE * width, *means = columns + NPYX_COLUMN_MEAN * width;
     double *lows = columns + NPYX_COLUMN_MEAN_LOW * width, *m2s = columns + NPYX_COLUMN_M2 * width;
     const KERNEL(reals) zero = {0}, one = zero + 1;
-    KERNEL(reals)
-    n = KERNEL(load_reals)(counts),
-    own_mean = KERNEL(load_reals)(means), low = KERNEL(load_reals)(lows);
+    KERNEL(reals) n = KERNEL(load_reals)(counts);
+    KERNEL(reals) own_mean = KERNEL(load_reals)(means), low = KERNEL(load_reals)(lows);
     KERNEL(reals) total = n + next_n;
     KERNEL(reals) share = next_n / KERNEL_GREATER(one, total);
     KERNEL(reals) delta = (next_mean - own_mean) + (next_low - low), shift = low + delta * share;

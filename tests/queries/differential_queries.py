@@ -195,9 +195,9 @@ class Writer:
         n = 2 if self.random() < 0.85 else 3
         can_be_outer = self.version >= (3, 39) and scope.may_be_outer
         while len(scope.items) < n and scope.nrows < 400:
-            # SQLite 3.43 reorders the tables of a LEFT JOIN before a RIGHT JOIN, and an ordinary one has rows too many by it.
-            is_reordered = (3, 43) <= self.version < (3, 44) and " LEFT JOIN " in scope.text
-            may_be_outer = can_be_outer and not self.has_seek_list and not is_reordered
+            # SQLite 3.43 loses conditions on several tables to the left of a RIGHT JOIN: also on ordinary ones, and on json_each.
+            loses_conditions = (3, 43) <= self.version < (3, 44) and len(scope.items) > 1
+            may_be_outer = can_be_outer and not self.has_seek_list and not loses_conditions
             alias, join = self.alias(), self.one(JOINS + OUTER if may_be_outer else JOINS)
             self.has_outer |= join in OUTER
             # SQLite 3.39 to 3.41 do not hand arguments to the right table of a RIGHT JOIN.
