@@ -77,11 +77,11 @@ static npyx_status check_scope(const npyext_policy *policy, sqlite3_value *argum
     if (scope.kind != NPYX_VALUE_TEXT || scope.nbytes != sizeof known - 1 ||
         memcmp(scope.bytes, known, scope.nbytes) != 0)
         return npyx_fail(error, NPYX_INVALID, -1,
-                         "the argument is 'process', for the sums of all connections, or left out");
+                         "the argument must be 'process' (for the sums over all connections), or left out");
     if (policy->entry_point == NPYEXT_ENTRY_BLOB)
         return npyx_fail(error, NPYX_INVALID, -1,
-                         "'process' tells what other connections have read, and npyext was loaded by %s, "
-                         "which tells of no file",
+                         "'process' would show what other connections have read, but npyext was loaded by "
+                         "%s, which reveals nothing about files",
                          npyext_entry_name(policy->entry_point));
     return NPYX_OK;
 }

@@ -61,8 +61,9 @@ static npyx_status read_bins(npyext_cursor *cursor, npyx_error *error) {
     else if (npyext_argument_is_whole(argument, &nbins))
         NPYX_TRY(npyx_bins_set_count(bins, nbins, error));
     else
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
+        return npyx_fail(
+            error, NPYX_INVALID, -1,
+            "bins must be the number of bins (an INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
     return read_range(bins, scan->arguments, error);
 }
 

@@ -125,7 +125,7 @@ static void nearest_close(npyext_cursor *base) {
 static npyx_status nearest_read_k(const npyext_argument *argument, int64_t *k, npyx_error *error) {
     *k = NEAREST_DEFAULT_K;
     if (npyext_argument_is_given(argument) && (!npyext_argument_is_whole(argument, k) || *k < 1))
-        return npyx_refuse(error, "k is how many rows to find, an INTEGER from 1 on");
+        return npyx_refuse(error, "k, the number of rows to find, must be an INTEGER of at least 1");
     return NPYX_OK;
 }
 
@@ -135,7 +135,7 @@ static npyx_status nearest_read_metric(const npyext_argument *argument, npyx_met
     if (!npyext_argument_is_given(argument))
         return NPYX_OK;
     if (argument->type != SQLITE_TEXT)
-        return npyx_refuse(error, "the metric must be a text, as 'cosine'");
+        return npyx_refuse(error, "the metric must be a text, such as 'cosine'");
     return npyx_metric_parse(argument->bytes, argument->nbytes, metric, error);
 }
 

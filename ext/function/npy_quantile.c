@@ -40,7 +40,7 @@ static npyx_status quantile_read_method(quantile_cursor *cursor, npyx_error *err
     if (!npyext_argument_is_given(argument))
         return NPYX_OK;
     if (argument->type != SQLITE_TEXT)
-        return npyx_refuse(error, "method is a text, as 'linear' or 'nearest'");
+        return npyx_refuse(error, "method must be a text, such as 'linear' or 'nearest'");
     return npyx_quantile_method_parse(argument->bytes, argument->nbytes, &cursor->method, error);
 }
 
@@ -53,7 +53,7 @@ static npyx_status quantile_read_list(quantile_cursor *cursor, npyx_error *error
     bool is_integer = argument->type == SQLITE_INTEGER;
     if (is_given && !is_integer && argument->type != SQLITE_FLOAT)
         return npyx_refuse(error,
-                           "quantiles is a number or a JSON array of numbers, as in '[0.1, 0.5, 0.9]'");
+                           "quantiles must be a number or a JSON array of numbers, as in '[0.1, 0.5, 0.9]'");
     cursor->n = is_given ? 1 : QUANTILE_DEFAULT_N;
     cursor->list = npyx_arena_array(&cursor->arena, QUANTILE_DEFAULT_N, sizeof *cursor->list);
     NPYX_TRY(npyx_check_memory(cursor->list, error));

@@ -19,8 +19,8 @@ static npyx_status check_name(const char *path, npyx_format format, npyx_error *
     npyx_format named;
     if (!npyext_path_format(path, &named) || named == format)
         return NPYX_OK;
-    return npyx_refuse(error, "the name ends in .%s, and what would be written is a .%s%s",
-                       npyx_format_name(named), npyx_format_name(format),
+    return npyx_refuse(error, "the name ends in .%s, but the file would be a .%s%s", npyx_format_name(named),
+                       npyx_format_name(format),
                        named == NPYX_FORMAT_NPZ   ? "; npz_archive(name, array) makes an .npz"
                        : named == NPYX_FORMAT_TEN ? "; ten_archive(name, array) makes a .ten"
                                                   : "");
@@ -95,7 +95,7 @@ static npyx_status check_arguments(const npyext_argument *target, const npyext_a
     if (array->type != SQLITE_BLOB)
         return npyx_fail(
             error, NPYX_INVALID, -1,
-            "npy_write: the array is %s; a .npy, .npz or .ten BLOB is one, or a handle that npy_file made",
+            "npy_write: the array is %s; it must be a .npy, .npz or .ten BLOB, or a handle from npy_file",
             array->type == SQLITE_TEXT ? "a TEXT" : "a number");
     return NPYX_OK;
 }

@@ -79,7 +79,7 @@ static npyx_status npy_table_make_columns(npyext_table *table, npyext_place *pla
 static npyx_status npy_table_check_declared(const npyext_declaration *declaration, npyx_error *error) {
     return declaration->narrays > 0
                ? NPYX_OK
-               : npyx_fail(error, NPYX_CORRUPT, -1, "the table's declaration is not all there");
+               : npyx_fail(error, NPYX_CORRUPT, -1, "the table's declaration is incomplete");
 }
 
 static npyx_status npy_table_make_writer(npyext_table *table, npyext_transaction **writer,

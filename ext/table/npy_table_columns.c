@@ -152,7 +152,7 @@ npyx_status npyext_layout_make_columns(npyext_layout *layout, npyx_error *error)
     const char *list = layout->declaration->arguments[NPYEXT_TABLE_COLUMNS], **given = NULL;
     int ngiven = 0;
     if (ncolumns == 0)
-        return npyx_refuse(error, "a row has nothing in it to make a column of");
+        return npyx_refuse(error, "a row is empty, so there is nothing to make a column of");
     if (ncolumns > layout->max_ncolumns)
         return npyx_refuse(
             error,
@@ -162,7 +162,7 @@ npyx_status npyext_layout_make_columns(npyext_layout *layout, npyx_error *error)
     if (list != NULL)
         NPYX_TRY(npyext_table_parse_list(&layout->arena, list, &given, &ngiven, error));
     if (list != NULL && ngiven != ncolumns)
-        return npyx_refuse(error, "columns gives %d name%s for %" PRId64 " column%s", ngiven,
+        return npyx_refuse(error, "columns lists %d name%s for %" PRId64 " column%s", ngiven,
                            ngiven == 1 ? "" : "s", ncolumns, ncolumns == 1 ? "" : "s");
     layout->columns = npyx_arena_array(&layout->arena, ncolumns, sizeof layout->columns[0]);
     NPYX_TRY(npyx_check_memory(layout->columns, error));

@@ -117,7 +117,7 @@ static npyx_status add_listed(npyext_layout *layout, const char *list, npyx_erro
     int nnames = 0;
     NPYX_TRY(npyext_table_parse_list(&layout->arena, list, &names, &nnames, error));
     if (nnames > layout->max_ncolumns)
-        return npyx_refuse(error, "members names %d arrays, more than the %d columns that SQLite allows here",
+        return npyx_refuse(error, "members lists %d arrays, more than the %d columns that SQLite allows here",
                            nnames, layout->max_ncolumns);
     for (int i = 0; i < nnames; i++)
         NPYX_TRY(add_named(layout, names[i], true, error));
@@ -224,7 +224,7 @@ static npyx_status check_rows(const npyext_layout *layout, npyx_error *error) {
         return npyx_refuse(error,
                            "arrays without an axis have no rows: %s; pick the others with members='...'",
                            list_arrays(layout, false, list));
-    return are_same_rows ? NPYX_OK : npyx_refuse(error, "the slice takes other rows of each array");
+    return are_same_rows ? NPYX_OK : npyx_refuse(error, "the slice takes different rows of each array");
 }
 
 static npyx_status layout_make_views(npyext_layout *layout, npyx_error *error) {
@@ -262,7 +262,7 @@ npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error)
     return NPYX_OK;
 }
 
-static const char layout_advice[] = "drop the table and create it anew";
+static const char layout_advice[] = "drop the table and create it again";
 
 /* With another dtype, or another shape of its rows, an array is no longer the declared one. */
 static npyx_status layout_compare_arrays(npyext_layout *layout, npyx_error *error) {

@@ -9,8 +9,9 @@ npyx_status npyext_shard_paths_read(npyext_shard_paths *paths, npyx_arena *arena
                                     npyx_error *error) {
     const npyx_span name = {path, strlen(path)};
     if (npyx_span_ends(name, ".gz") || npyx_span_ends(name, ".tgz"))
-        return npyx_refuse(error,
-                           "shards are written as they are; compress them afterwards, or name them .tar");
+        return npyx_refuse(
+            error,
+            "shards are written uncompressed; name them .tar, and compress them afterwards if need be");
     const char *percent = strchr(path, '%'), *after = percent;
     paths->has_number = percent != NULL;
     if (percent != NULL) {
@@ -20,7 +21,7 @@ npyx_status npyext_shard_paths_read(npyext_shard_paths *paths, npyx_arena *arena
         bool is_one = *after == 'd' && strchr(after, '%') == NULL && strchr(after, '/') == NULL &&
                       (is_padded ? paths->width > 0 && paths->width <= 18 : paths->width == 0);
         if (!is_one)
-            return npyx_refuse(error, "a path has one %%d or %%06d in the name of its file, or none");
+            return npyx_refuse(error, "a path may have one %%d (or %%06d) in its file name, and no other %%");
         after++;
     }
     paths->prefix = npyx_arena_copy(arena, path, percent == NULL ? strlen(path) : (size_t)(percent - path));

@@ -60,7 +60,8 @@ static npyx_status shards_read_limit(const char *text, const char *name, double 
     *limit = npyx_number_to_f64(&number);
     if (is_number && *limit > 0 && *limit < 9e18)
         return NPYX_OK;
-    return npyx_refuse(error, "%s is a number above 0, not '%.*s'", name, NPYX_SHOWN(text, strlen(text), 40));
+    return npyx_refuse(error, "%s must be a number above 0, not '%.*s'", name,
+                       NPYX_SHOWN(text, strlen(text), 40));
 }
 
 static npyx_status shards_read_limits(npyext_shard_writer *writer, const char *const *arguments,
@@ -69,13 +70,12 @@ static npyx_status shards_read_limits(npyext_shard_writer *writer, const char *c
     double count = 100000;
     writer->maxsize = 3e9;
     if (!writer->paths.has_number && (maxcount != NULL || maxsize != NULL))
-        return npyx_refuse(error,
-                           "without a %%d in its path a table writes one shard, and has no maxcount or "
-                           "maxsize");
+        return npyx_refuse(error, "without a %%d in its path, a table writes only one shard, so it cannot "
+                                  "have maxcount or maxsize");
     if (maxcount != NULL)
         NPYX_TRY(shards_read_limit(maxcount, "maxcount", &count, error));
     if (maxcount != NULL && count != (double)(int64_t)count)
-        return npyx_refuse(error, "maxcount is a whole number, not '%.*s'",
+        return npyx_refuse(error, "maxcount must be a whole number, not '%.*s'",
                            NPYX_SHOWN(maxcount, strlen(maxcount), 40));
     if (maxsize != NULL)
         NPYX_TRY(shards_read_limit(maxsize, "maxsize", &writer->maxsize, error));
@@ -282,7 +282,7 @@ static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *er
     NPYX_TRY(npyext_shard_paths_find(&writer->paths, last, &highest, &list, error));
     if (highest > last) /* a reader would take it for one of the new ones */
         return npyx_refuse(error,
-                           "other shards would follow the last one that is written: %s; remove them first",
+                           "shards numbered above the last one written exist already: %s; remove them first",
                            npyx_name_list_text(&list));
     return shards_end_last(writer, error);
 }
@@ -408,7 +408,8 @@ static npyx_status shards_append_parts(npyext_shard_writer *writer, const npyx_v
         NPYX_TRY(shards_append_part(writer, key, &writer->columns[i], value, last, error));
         nparts++;
     }
-    return nparts > 0 ? NPYX_OK : npyx_refuse(error, "a sample has at least one part; all columns are NULL");
+    return nparts > 0 ? NPYX_OK
+                      : npyx_refuse(error, "a sample needs at least one part, but all columns are NULL");
 }
 
 /* A full shard is finished before the next sample, as by ShardWriter. One that is not full has an end if a
@@ -434,7 +435,7 @@ static npyx_status shards_write_sample(npyext_shard_writer *writer, const npyx_v
     bool is_same = last->nsamples > 0 && writer->key.nbytes == key->nbytes &&
                    memcmp(writer->key.bytes, key->bytes, key->nbytes) == 0;
     if (is_same)
-        return npyx_refuse(error, "__key__ '%.*s' is that of the sample before, too",
+        return npyx_refuse(error, "__key__ '%.*s' is the same as that of the sample before",
                            NPYX_SHOWN(key->bytes, key->nbytes, 100));
     NPYX_TRY(shards_append_parts(writer, key, values, error));
     last->nsamples++;
@@ -514,7 +515,7 @@ npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *t
 
 void npyext_shard_writer_fail_read(const npyext_transaction *writer, npyx_error *error) {
     npyx_error_set(error, NPYX_INVALID, -1,
-                   "table %.60s only adds samples; what is committed is read by another table, as in CREATE "
-                   "VIRTUAL TABLE s USING wds('train-*.tar')",
+                   "table %.60s only adds samples; to read committed ones, create another table, as in "
+                   "CREATE VIRTUAL TABLE s USING wds('train-*.tar')",
                    writer->table);
 }

@@ -89,8 +89,7 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
     NPYX_TRY(npyext_policy_check_writing(&table->connection->policy, what, error));
     if (!is_temporary(table))
         return npyx_refuse(
-            error,
-            "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.%.60s USING %s(...)",
+            error, "a table that writes must be a TEMP table: CREATE VIRTUAL TABLE temp.%.60s USING %s(...)",
             table->name, table->kind->module);
     return table->kind->make_writer(table, &table->writer, error);
 }
@@ -258,11 +257,11 @@ static npyx_status fail_readonly(const npyext_table *table, table_change change,
                            table->name);
     if (change == TABLE_UPDATE && kind->editing_example != NULL)
         return npyx_refuse(error,
-                           "table %.60s reads this file; one that changes rows is made with mode='r+', as in "
+                           "table %.60s only reads; to change rows, create one with mode='r+', as in "
                            "CREATE VIRTUAL TABLE temp.y USING %s(%s)",
                            table->name, kind->module, kind->editing_example);
     return npyx_refuse(error,
-                       "table %.60s reads this file; one that writes is made with mode='w+' or mode='a', as "
+                       "table %.60s only reads; to write, create one with mode='w+' or mode='a', as "
                        "in CREATE VIRTUAL TABLE temp.out USING %s(%s)",
                        table->name, kind->module, kind->writing_example);
 }
@@ -275,11 +274,11 @@ static npyx_status check_change(const npyext_table *table, table_change change, 
     if ((change == TABLE_INSERT && ops->insert != NULL) || (change == TABLE_UPDATE && ops->update != NULL))
         return NPYX_OK;
     if (ops->insert != NULL)
-        return npyx_refuse(error, "rows can be added, not %s%s", done[change],
+        return npyx_refuse(error, "rows can only be added, not %s%s", done[change],
                            change == TABLE_UPDATE ? "; a table with mode='r+' changes those of a .npy" : "");
     return npyx_refuse(error,
-                       "rows can be changed, not %s; mode='a' adds rows to a file, and npy_write makes a new "
-                       "one of the rows that a SELECT leaves",
+                       "rows can only be changed, not %s; mode='a' adds rows to a file, and npy_write makes "
+                       "a new one from the rows that a SELECT returns",
                        done[change]);
 }
 
@@ -301,7 +300,8 @@ void npyext_table_begin_statement(const npyext_table *table) {
 static npyx_status change_row(npyext_transaction *writer, sqlite3_value **argv, npyx_error *error) {
     int64_t row = sqlite3_value_int64(argv[0]);
     if (sqlite3_value_type(argv[1]) != SQLITE_INTEGER || sqlite3_value_int64(argv[1]) != row)
-        return npyx_refuse(error, "row %" PRId64 " keeps its number, which is its place in the array", row);
+        return npyx_refuse(
+            error, "the rowid of row %" PRId64 " cannot be changed: it is the row's place in the array", row);
     return npyext_transaction_update(writer, row, argv + 2, error);
 }
 

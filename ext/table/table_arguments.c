@@ -62,7 +62,7 @@ static npyx_status argument_read_value(npyx_arena *arena, const char *raw, const
     }
     size_t nbytes = read_quoted(raw, copy);
     if (nbytes == 0 || raw[nbytes + strspn(raw + nbytes, blanks)] != '\0')
-        return npyx_refuse(error, "%.*s is not one text in quotes", NPYX_SHOWN(raw, strlen(raw), 80));
+        return npyx_refuse(error, "%.*s is not a single quoted text", NPYX_SHOWN(raw, strlen(raw), 80));
     return NPYX_OK;
 }
 
@@ -82,7 +82,7 @@ npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const c
         size_t nbytes = is_quoted ? read_quoted(text, item) : strlen(item);
         const char *after = text + nbytes + strspn(text + nbytes, blanks);
         if (is_quoted && (nbytes == 0 || (*after != ',' && *after != '\0')))
-            return npyx_refuse(error, "in a list, %.*s is not one name in quotes",
+            return npyx_refuse(error, "in a list, %.*s is not a single quoted name",
                                NPYX_SHOWN(text, strlen(text), 80));
         if (!is_quoted)
             trim_end(item);
@@ -113,7 +113,7 @@ static npyx_status find_argument(const npyext_table_kind *kind, const char *raw,
         if (is_taken && strlen(name) == key_nbytes && sqlite3_strnicmp(raw, name, (int)key_nbytes) == 0)
             return NPYX_OK;
     }
-    return npyx_refuse(error, "there is no argument '%.*s' (there are %s; a path with '=' needs quotes)",
+    return npyx_refuse(error, "unknown argument '%.*s' (known: %s; a path with '=' needs quotes)",
                        NPYX_SHOWN(raw, key_nbytes, 80), kind->arguments_text);
 }
 
@@ -148,15 +148,14 @@ static npyx_status check_mode(const npyext_declaration *declaration, const npyex
     const char *const *arguments = declaration->arguments, *mode = arguments[NPYEXT_TABLE_MODE];
     bool writes = npyext_table_is_writing(declaration);
     if (writes && strcmp(mode, "r+") != 0 && strcmp(mode, "w+") != 0 && strcmp(mode, "a") != 0)
+        return npyx_refuse(error,
+                           "unknown mode '%.*s': 'r' reads, 'r+' changes rows of a .npy, 'w+' writes a new "
+                           "file, 'a' adds to one",
+                           NPYX_SHOWN(mode, strlen(mode), 80));
+    if (npyext_table_is_editing(declaration) && kind->editing_example == NULL)
         return npyx_refuse(
             error,
-            "there is no mode '%.*s': 'r' reads, 'r+' changes rows of a .npy, 'w+' writes a new "
-            "file, 'a' adds to one",
-            NPYX_SHOWN(mode, strlen(mode), 80));
-    if (npyext_table_is_editing(declaration) && kind->editing_example == NULL)
-        return npyx_refuse(error,
-                           "no table of this kind changes what is there; 'a' adds to it, and 'w+' writes "
-                           "a new set of what a SELECT changes");
+            "no table of this kind changes existing samples; 'a' adds some, and 'w+' writes a new set");
     return NPYX_OK;
 }
 

@@ -103,7 +103,7 @@ static npyx_status editor_place_columns(table_editor *editor, npyx_error *error)
         editor->columns[i].cell_off = nbytes;
         nbytes += editor->columns[i].cell_nbytes;
         if (nbytes > sqlite3_limit(layout->connection->db, SQLITE_LIMIT_LENGTH, -1))
-            return npyx_refuse(error, "a row has more bytes than SQLite's values may have");
+            return npyx_refuse(error, "a row has more bytes than a value in SQLite may have");
     }
     editor->cells = npyx_arena_alloc(&editor->arena, (size_t)nbytes);
     return npyx_check_memory(editor->cells, error);
@@ -126,7 +126,7 @@ static npyx_status editor_check_read(const table_editor *editor, npyx_error *err
     if (!editor->has_read || npyx_file_info_is_same(&editor->target.info, &editor->read_info))
         return NPYX_OK;
     return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
-                        "was changed by another program after its rows were read; begin again");
+                        "was changed by another program after its rows were read; run the statement again");
 }
 
 static npyx_status editor_fill(table_editor *editor, npyx_error *error) {
@@ -240,7 +240,7 @@ static npyx_status editor_find(const table_editor *editor, int64_t rowid, int64_
     *index = after_first / view->step[0];
     bool is_there =
         rowid >= 0 && *index >= 0 && *index < npyx_view_nrows(view) && *index * view->step[0] == after_first;
-    return is_there ? NPYX_OK : npyx_refuse(error, "there is no row %" PRId64 " any more", rowid);
+    return is_there ? NPYX_OK : npyx_refuse(error, "row %" PRId64 " no longer exists", rowid);
 }
 
 static npyx_status editor_change(table_editor *editor, int64_t rowid, sqlite3_value **values,
@@ -319,7 +319,7 @@ static npyx_status editor_fail_format(npyx_format format, npyx_error *error) {
     const char *made = is_ten ? "ten" : "npz";
     return npyx_refuse(
         error,
-        "mode='r+' changes the rows of a .npy alone; make a new .%s of the arrays of this one, "
+        "mode='r+' only changes rows of a .npy; make a new .%s from this file's arrays instead, "
         "as in SELECT * FROM npy_write('new.%s', (SELECT %s FROM npy_file('old.%s')))",
         made, made, is_ten ? "ten_archive(array, name)" : "npz_archive(name, array)",
         npyx_format_name(format));
@@ -330,7 +330,7 @@ static npyx_status editor_make_columns(table_editor *editor, npyx_error *error) 
     npyx_status status = npyext_layout_read(layout, false, error);
     if (status == NPYX_NOT_FOUND && layout->archive == NULL)
         npyx_error_set(error, status, -1,
-                       "no such file; mode='r+' changes one that is there, and 'w+' makes a new one");
+                       "no such file; mode='r+' changes an existing one, and 'w+' makes a new one");
     else if (layout->archive != NULL && layout->archive->format != NPYX_FORMAT_NPY)
         status = editor_fail_format(layout->archive->format, error);
     NPYX_TRY(status);

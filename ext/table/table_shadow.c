@@ -137,7 +137,7 @@ static npyx_status shadow_read_text(shadow_reader *r, int column, const char **t
         return fail_damaged(r, "contains a text with a NUL in it");
     r->nbytes += nbytes;
     if (r->nbytes > MAX_NBYTES)
-        return fail_damaged(r, "makes it longer than any that is written");
+        return fail_damaged(r, "makes it longer than npyext ever writes one");
     *text = npyx_arena_copy(&r->declaration->arena, bytes, nbytes);
     return npyx_check_memory(*text, r->error);
 }
@@ -184,7 +184,7 @@ static npyx_status read_row(shadow_reader *r) {
     else if (strcmp(item, "array") == 0 && declaration->narrays < r->max_nitems)
         declaration->arrays[declaration->narrays++] = (npyext_declared_array){.name = name, .form = value};
     else
-        return fail_damaged(r, "is nothing that belongs there");
+        return fail_damaged(r, "does not belong there");
     return NPYX_OK;
 }
 
@@ -197,7 +197,7 @@ static npyx_status read_rows(shadow_reader *r, int *code) {
     }
     bool is_complete = declaration->arguments[NPYEXT_TABLE_PATH] != NULL && declaration->ncolumns > 0;
     if (status == NPYX_OK && *code == SQLITE_DONE && !is_complete)
-        return npyx_fail(r->error, NPYX_CORRUPT, -1, "the table's declaration is not all there");
+        return npyx_fail(r->error, NPYX_CORRUPT, -1, "the table's declaration is incomplete");
     return status;
 }
 
@@ -249,7 +249,7 @@ int npyext_shadow_read(sqlite3 *db, const char *schema, const char *table, npyex
     if (status == NPYX_OK && code == SQLITE_ERROR)
         npyx_error_set(error, NPYX_CORRUPT, -1, "the table's declaration cannot be read (%s)",
                        is_own ? sqlite3_errmsg(db)
-                              : "its shadow table is gone, or another one than npyext makes");
+                              : "its shadow table is missing, or not one that npyext made");
     sqlite3_finalize(r.statement);
     if (status != NPYX_OK)
         return npyext_code(status);

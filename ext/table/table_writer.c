@@ -16,7 +16,7 @@ static npyx_status measure_row(npyext_table_writer *writer, npyx_error *error) {
     npyx_status status = npyext_table_writer_measure(writer, 1, &row, error);
     if (status != NPYX_OK ||
         row.nbytes > sqlite3_limit(writer->transaction.connection->db, SQLITE_LIMIT_LENGTH, -1))
-        return npyx_refuse(error, "a row has more bytes than SQLite's values may have");
+        return npyx_refuse(error, "a row has more bytes than a value in SQLite may have");
     writer->row_nelem = row.nelem;
     writer->row_nbytes = row.nbytes;
     return NPYX_OK;
@@ -29,9 +29,10 @@ static npyx_status read_shape(npyext_table_writer *writer, const char *text, npy
         return npyx_refuse(error, "an array without an axis has no rows to add");
     for (int axis = 0; axis < writer->ndim; axis++) {
         if (writer->shape[axis] < (axis == 0 ? -1 : 0))
-            return npyx_refuse(
-                error, "a dimension of the shape is %" PRId64 "; the first one, that of the rows, can be -1",
-                writer->shape[axis]);
+            return npyx_refuse(error,
+                               "a dimension of the shape is %" PRId64
+                               "; only the first, the number of rows, may be negative: -1",
+                               writer->shape[axis]);
     }
     return NPYX_OK;
 }
@@ -61,17 +62,18 @@ static npyx_status fail_other(const npyx_array *array, npyx_error *error) {
     npyx_buffer text = npyx_buffer_over(shown, sizeof shown);
     npyx_dtype_append_name(array->dtype, &text);
     npyext_append_json_integers(&text, array->shape, array->ndim);
-    return npyx_refuse(
-        error, "rows are added to what is there, which is %.100s (leave dtype and shape out, or name those)",
-        npyx_buffer_text(&text));
+    return npyx_refuse(error,
+                       "rows can only be added as in the existing array, which is %.100s (leave out dtype "
+                       "and shape, or give these)",
+                       npyx_buffer_text(&text));
 }
 
 static npyx_status check_growing(const npyx_array *array, npyx_error *error) {
     if (array->ndim == 0)
         return npyx_refuse(error, "an array without an axis has no rows to add to");
     if (array->ndim > 1 && array->fortran_order)
-        return npyx_refuse(
-            error, "rows cannot be added to an array in Fortran order, whose last axis it is that grows");
+        return npyx_refuse(error,
+                           "rows cannot be added to an array in Fortran order: only its last axis can grow");
     return npyx_array_check_written(array, error);
 }
 

@@ -113,7 +113,7 @@ static npyx_status take_header(npyext_table_writer *writer, npyx_array *array, i
                                npyx_error *error) {
     NPYX_TRY(read_header(writer, array, error));
     if (!is_as_declared(writer, array))
-        return npyx_refuse(error, "has changed since the table was made; drop the table and create it anew");
+        return npyx_refuse(error, "has changed since the table was made; drop the table and create it again");
     writer->transaction.nrows_before = array->shape[0];
     writer->header_nbytes = (size_t)array->data_off;
     writer->version_major = array->version_major;

@@ -123,7 +123,8 @@ npyx_status npyext_table_writer_insert(npyext_transaction *transaction, sqlite3_
     if (writer->archive != NULL)
         return writer_append_array(writer, values, error);
     if (writer->shape[0] >= 0 && row >= writer->shape[0])
-        return npyx_refuse(error, "the shape says %" PRId64 " rows, and this is one more", writer->shape[0]);
+        return npyx_refuse(error, "the shape says %" PRId64 " rows, and this would be one more",
+                           writer->shape[0]);
     if (row == INT64_MAX)
         return npyx_refuse(error, "more rows than an array can have");
     return writer->layout.has_whole_rows ? append_whole_row(writer, values[0], error)

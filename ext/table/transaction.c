@@ -137,7 +137,7 @@ static npyx_status transaction_return_to(npyext_transaction *t, int64_t number, 
 static npyx_status transaction_check_unpublished(npyext_transaction *t, npyx_error *error) {
     if (!t->is_published)
         return NPYX_OK;
-    return npyx_fail(error, NPYX_IO, -1, "is published already; commit it, or roll all back");
+    return npyx_fail(error, NPYX_IO, -1, "has already been published; COMMIT or ROLLBACK");
 }
 
 /* A savepoint without a mark is older than the first row, or nothing has followed it. */
@@ -158,7 +158,7 @@ static npyx_status transaction_tell_lost(npyext_transaction *t, npyx_error *erro
     t->lost.status = NPYX_OK;
     return lost == NPYX_OK
                ? NPYX_OK
-               : npyx_fail(error, lost, -1, "what the last COMMIT wrote is lost: %s", t->lost.message);
+               : npyx_fail(error, lost, -1, "the rows of the last COMMIT were lost: %s", t->lost.message);
 }
 
 static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
@@ -182,7 +182,7 @@ static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
 
 static npyx_status transaction_fail_spoilt(npyx_error *error) {
     return npyx_fail(error, NPYX_IO, -1,
-                     "rows that should have been taken out are still there; roll all back");
+                     "rows that were to be removed are still there; ROLLBACK the transaction");
 }
 
 npyx_status npyext_transaction_begin_row(npyext_transaction *t, npyx_error *error) {

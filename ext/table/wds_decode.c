@@ -64,7 +64,7 @@ npyx_status npyext_wds_decode(npyext_table_type type, const uint8_t *bytes, size
             return npyx_fail(error, NPYX_CORRUPT, -1, "is not an integer but '%.*s'",
                              NPYX_SHOWN(text, nbytes, 40));
         if (!fits)
-            return npyx_fail(error, NPYX_UNSUPPORTED, -1, "is an integer beyond 64 bits: %.*s",
+            return npyx_fail(error, NPYX_UNSUPPORTED, -1, "is an integer of more than 64 bits: %.*s",
                              NPYX_SHOWN(text, nbytes, 40));
     }
     return NPYX_OK;

@@ -59,7 +59,7 @@ static bool wds_is_kept_fault(npyx_status status) {
 static npyx_status wds_shard_read(npyext_wds_shard *shard, npyx_archive *archive, npyx_error *error) {
     if (archive->format != NPYX_FORMAT_TAR)
         return npyx_fail(error, NPYX_INVALID, 0,
-                         "is a .%s file, not a .tar; USING npy(...) makes a table of it",
+                         "is a .%s file, not a .tar; for a table of it, use USING npy(...)",
                          npyx_format_name(archive->format));
     npyx_status status = npyx_samples_read(archive->source, &shard->samples, &shard->fault);
     if (status == NPYX_OK)

@@ -79,9 +79,9 @@ static void wds_add_column(npyext_declaration *declaration, const char *ext) {
 static npyx_status wds_begin_columns(npyext_declaration *declaration, int64_t nexts, int max_ncolumns,
                                      npyx_error *error) {
     if (nexts + NPYEXT_WDS_FIRST_EXT > max_ncolumns)
-        return npyx_refuse(error,
-                           "%" PRId64 " extensions are more columns than the %d that SQLite allows here",
-                           nexts, max_ncolumns);
+        return npyx_refuse(
+            error, "%" PRId64 " extensions would make more columns than the %d that SQLite allows here",
+            nexts, max_ncolumns);
     NPYX_TRY(npyext_declaration_reserve(declaration, 0, NPYEXT_WDS_FIRST_EXT + (int)nexts, error));
     for (int i = 0; i < NPYEXT_WDS_FIRST_EXT; i++)
         declaration->columns[declaration->ncolumns++] = wds_first_columns[i];
@@ -93,7 +93,8 @@ static npyx_status wds_add_named(npyext_declaration *declaration, char *ext, npy
     for (char *c = ext; *c != '\0'; c++)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c | 0x20) : *c;
     if (*ext == '\0' || wds_is_first_column(ext))
-        return npyx_refuse(error, "columns names extensions, as in columns='jpg, cls'; '%s' is none", ext);
+        return npyx_refuse(error, "columns must list extensions, as in columns='jpg, cls'; '%s' is not one",
+                           ext);
     if (!npyx_utf8_is_valid(ext, strlen(ext)))
         return npyx_refuse(error, "columns has a name that is not UTF-8");
     for (int i = NPYEXT_WDS_FIRST_EXT; i < declaration->ncolumns; i++) {
@@ -128,7 +129,7 @@ static npyx_status wds_make_found(npyext_declaration *declaration, const npyx_sa
     if (exts->count > NPYEXT_WDS_MAX_NFOUND)
         return npyx_refuse(error,
                            "has %" PRId64 " different extensions, more than the %d that become columns "
-                           "by themselves; name some, as in columns='jpg, cls'",
+                                          "automatically; list some, as in columns='jpg, cls'",
                            exts->count, NPYEXT_WDS_MAX_NFOUND);
     NPYX_TRY(wds_begin_columns(declaration, exts->count, max_ncolumns, error));
     for (int64_t i = 0; i < exts->count; i++) {
@@ -180,7 +181,7 @@ static npyx_status wds_check_arguments(const npyext_declaration *declaration, np
     const char *const *arguments = declaration->arguments;
     bool writes = npyext_table_is_writing(declaration);
     if (writes && arguments[NPYEXT_TABLE_COLUMNS] == NULL)
-        return npyx_refuse(error, "a table that writes names its columns, as in columns='jpg, cls'");
+        return npyx_refuse(error, "a table that writes needs columns, as in columns='jpg, cls'");
     for (int i = NPYEXT_TABLE_MAXCOUNT; i <= NPYEXT_TABLE_MAXSIZE; i++) {
         if (arguments[i] != NULL && !writes)
             return npyx_refuse(error, "%s belongs to tables that write (mode='w+')",
@@ -204,9 +205,9 @@ static npyx_status wds_check_declared(const npyext_declaration *declaration, npy
                                                   column->type == wds_first_columns[i].type
                                             : column->type == npyext_wds_type_of(column->name);
     }
-    return is_sound
-               ? NPYX_OK
-               : npyx_fail(error, NPYX_CORRUPT, -1, "the table's declaration is none of a table of samples");
+    return is_sound ? NPYX_OK
+                    : npyx_fail(error, NPYX_CORRUPT, -1,
+                                "the table's declaration is not that of a table of samples");
 }
 
 static void wds_clear(npyext_table *table) {

@@ -39,11 +39,10 @@ int npyext_written_rename(sqlite3 *db, const char *table, const char *new_table)
 
 static npyx_status written_fail(sqlite3 *db, int code, const char *table, npyx_error *error) {
     NPYX_TRY(npyext_fail_code(code, error));
-    return npyx_fail(
-        error, NPYX_IO, -1,
-        "table npyext_written of TEMP, which remembers what is written, cannot be used (%.200s); drop "
-        "%.60s and create it anew",
-        sqlite3_errmsg(db), table);
+    return npyx_fail(error, NPYX_IO, -1,
+                     "table temp.npyext_written, which records what is written, cannot be used (%.200s); "
+                     "drop %.60s and create it again",
+                     sqlite3_errmsg(db), table);
 }
 
 /* ---- what was published ---- */

@@ -41,7 +41,7 @@ def found_header(path, name):
         found = os.path.normpath(os.path.join(folder, name))
         if os.path.exists(os.path.join(ROOT, found)):
             return found
-    return fail(f"{path} includes {name}, which is not there")
+    return fail(f"{path} includes {name}, which does not exist")
 
 
 def split_includes(path, text, named=None):
@@ -78,7 +78,7 @@ def template(path, named):
     """The text of a template, including those that it includes."""
     system, own, text = split_includes(path, read(path), named)
     if system or own or "#ifndef" in text:
-        fail(f"{path} is included more than once and includes what is not, or has a guard")
+        fail(f"{path} is a template, so it must not have a guard or include anything but templates")
     return f"/* -------- {path} -------- */\n{text}"
 
 

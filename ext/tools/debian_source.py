@@ -81,7 +81,7 @@ def time_of(paths):
 
 def changelog(maintainer, time):
     distribution = "unstable" if released() else "UNRELEASED"
-    text = "What has changed is told by CHANGELOG.md, installed as changelog.gz."
+    text = "For the changes see CHANGELOG.md, installed as changelog.gz."
     date = email.utils.format_datetime(datetime.datetime.fromtimestamp(time, datetime.timezone.utc))
     return f"npyext ({version()}-1) {distribution}; urgency=medium\n\n  * {text}\n\n -- {maintainer}  {date}\n"
 

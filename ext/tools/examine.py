@@ -23,7 +23,7 @@ def faults(path, platform):
     examined = {"so": elf_faults, "dylib": macho_faults, "dll": pe_faults}[platform.suffix]
     expected = {"so": lief.ELF.Binary, "dylib": lief.MachO.Binary, "dll": lief.PE.Binary}[platform.suffix]
     if not isinstance(binary, expected):
-        return [f"{path} is no {platform.suffix}"]
+        return [f"{path} is not a {platform.suffix} file"]
     return list(examined(binary, platform))
 
 

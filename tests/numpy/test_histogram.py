@@ -471,7 +471,7 @@ def test_memory_does_not_grow_with_the_array(folder):
 
 # --- errors ------------------------------------------------------------------------------------------------
 
-HOW = "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'"
+HOW = "bins must be the number of bins (an INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'"
 CALLS = [
     ((0,), "bins is 0; there must be at least 1"),
     ((-(2**63),), "bins is -9223372036854775808; there must be at least 1"),

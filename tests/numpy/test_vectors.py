@@ -229,8 +229,8 @@ def test_a_query_of_each_row_of_a_table(connect, folder):
         (np.zeros((3, 2)), np.zeros(2, "U3"), 1, "euclidean", "query: distances and norms need real numbers; these items are str96"),
         (np.zeros((3, 2)), np.zeros((1, 1, 2)), 1, "euclidean", "query: must be a vector, or vectors as rows; it has 3 dimensions"),
         (np.zeros((3, 0)), np.zeros(0), 1, "euclidean", "query: must be a vector, or vectors as rows; these have no items"),
-        (np.zeros((3, 2)), np.zeros(2), 0, "euclidean", "k is how many rows to find, an INTEGER from 1 on"),
-        (np.zeros((3, 2)), np.zeros(2), "x", "euclidean", "k is how many rows to find, an INTEGER from 1 on"),
+        (np.zeros((3, 2)), np.zeros(2), 0, "euclidean", "k, the number of rows to find, must be an INTEGER of at least 1"),
+        (np.zeros((3, 2)), np.zeros(2), "x", "euclidean", "k, the number of rows to find, must be an INTEGER of at least 1"),
         (np.zeros((3, 2)), np.zeros(2), 1, "l2", "the metric 'l2' is none of euclidean, sqeuclidean, cosine, cityblock, chebyshev, hamming and dot"),
     ],
 )

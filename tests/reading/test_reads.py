@@ -78,7 +78,7 @@ def test_what_else_the_counters_are_asked_for_is_an_error(connect):
     db = connect()
     for wrong in ("", "connection", "Process", "process\0", None, 1, b"process"):
         text = error_of(db, "SELECT npyext_counters(?)", wrong)
-        assert text == "npyext: npyext_counters: the argument is 'process', for the sums of all connections, or left out"
+        assert text == "npyext: npyext_counters: the argument must be 'process' (for the sums over all connections), or left out"
     db = connect(entry_point="sqlite3_npyext_blob_init")
     assert "which tells of no file" in error_of(db, "SELECT npyext_counters('process')")
 

@@ -397,7 +397,7 @@ def test_a_file_that_changes_after_its_rows_were_read(folder):
         return value + 1
 
     db.create_function("replace_it", 1, replace)
-    assert "y.npy: was changed by another program after its rows were read; begin again" in error_of(db, "UPDATE y SET value = replace_it(value)")
+    assert "y.npy: was changed by another program after its rows were read; run the statement again" in error_of(db, "UPDATE y SET value = replace_it(value)")
     assert np.load("y.npy").tolist() == [100, 200, 300]
     db.execute("UPDATE y SET value = value + 1")
     assert np.load("y.npy").tolist() == [101, 201, 301]
@@ -564,7 +564,7 @@ def test_what_is_never_changed(connect, folder):
         ("a.ten", "(SELECT ten_archive(array, name) FROM npy_file('old.ten'))"),
         ("s.tar", "changes the rows of a .npy alone"),
         ("o.npy", "holds Python objects, which are a pickle and are never written"),
-        ("missing.npy", "no such file; mode='r+' changes one that is there, and 'w+' makes a new one"),
+        ("missing.npy", "no such file; mode='r+' changes an existing one, and 'w+' makes a new one"),
         ("note.txt", "not a .npy"),
     ]:
         assert message in error_of(db, f"CREATE VIRTUAL TABLE temp.y USING npy('{path}', mode='r+')"), path

@@ -171,7 +171,7 @@ WRONG = [
     ("('a' || char(0), 1)", "is not UTF-8 text, or has a NUL in it"),
     ("(hex(zeroblob(600)), 1)", "at most 1024 make the name of a file"),
     ("('last', 1)", "is that of the sample before, too"),
-    ("('k', NULL)", "a sample has at least one part; all columns are NULL"),
+    ("('k', NULL)", "a sample needs at least one part, but all columns are NULL"),
     ("('k', 'x')", "column 'cls': is not an integer but 'x'"),
     ("('k', 1.5)", "column 'cls': is not an integer but '1.5'"),
     ("('k', x'31ff')", "column 'cls': is not an integer"),

@@ -422,7 +422,7 @@ def test_rows_of_more_items_than_can_be_counted(connect, folder):
         text = error_of(
             db, f"CREATE VIRTUAL TABLE temp.o USING npy('o.npy', mode='w+', dtype='{dtype}', shape='[-1, {2**62}, 8]')"
         )
-        assert "a row has more bytes than SQLite's values may have" in text
+        assert "a row has more bytes than a value in SQLite may have" in text
 
 
 def test_more_rows_than_can_be_counted(connect, folder):

@@ -620,7 +620,7 @@ def test_a_schema_that_changes_in_the_transaction(connect, folder):
     [
         ("'out.npy', mode='w+'", "a new .npy needs a dtype, as in dtype='float32'"),
         ("'out.npy', mode='w'", "there is no mode 'w': 'r' reads, 'r+' changes rows of a .npy, 'w+' writes a new file, 'a' adds to one"),
-        ("'out.npy', mode='r+'", "no such file; mode='r+' changes one that is there, and 'w+' makes a new one"),
+        ("'out.npy', mode='r+'", "no such file; mode='r+' changes an existing one, and 'w+' makes a new one"),
         ("'out.npy', mode='w+', dtype='f5'", "f5"),
         ("'out.npy', mode='w+', dtype='O'", "dtype O holds Python objects, which are a pickle and are never written"),
         ("'out.npy', mode='w+', dtype='f4', shape='[]'", "an array without an axis has no rows to add"),
