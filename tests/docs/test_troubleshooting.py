@@ -62,13 +62,13 @@ STATEMENTS = {
     "no query solution": "SELECT * FROM npy_meta(b.path) AS a, npy_meta(a.path) AS b",
     'unsafe use of virtual table "npy_rows"': "CREATE VIEW v AS SELECT * FROM npy_rows('X.npy'); SELECT * FROM v",
     "table npy_rows may not be modified": "DELETE FROM npy_rows",
-    "table ... reads this file; one that writes is made with mode='w+' or mode='a'": (
+    "table ... only reads; to write, create one with mode='w+' or mode='a'": (
         "CREATE VIRTUAL TABLE temp.t USING npy('X.npy'); DELETE FROM t"
     ),
-    "tables that write exist as TEMP tables alone": (WRITES.replace("temp.", "")).format("f4"),
-    "table ... reads this file; one that changes rows is made with mode='r+'": "CREATE VIRTUAL TABLE temp.t USING npy('X.npy'); UPDATE t SET c0 = 1",
-    "rows can be added, not deleted": WRITES.format("f4") + "; INSERT INTO t VALUES (1); DELETE FROM t",
-    "rows can be changed, not deleted": "CREATE VIRTUAL TABLE temp.t USING npy('X.npy', mode='r+'); DELETE FROM t",
+    "a table that writes must be a TEMP table": (WRITES.replace("temp.", "")).format("f4"),
+    "table ... only reads; to change rows, create one with mode='r+'": "CREATE VIRTUAL TABLE temp.t USING npy('X.npy'); UPDATE t SET c0 = 1",
+    "rows can only be added, not deleted": WRITES.format("f4") + "; INSERT INTO t VALUES (1); DELETE FROM t",
+    "rows can only be changed, not deleted": "CREATE VIRTUAL TABLE temp.t USING npy('X.npy', mode='r+'); DELETE FROM t",
     "database table is locked": WRITES.format("f4") + "; BEGIN; INSERT INTO t VALUES (1.0); DROP TABLE t",
     "no such file": "SELECT * FROM npy_meta('gone.npy')",
     "has the dtype F4, which is not read": "SELECT * FROM npy_rows(x'3800000000000000" + b'{"a":{"dtype":"F4","shape":[4],"data_offsets":[0,2]}}   '.hex() + "0000')",

@@ -185,7 +185,7 @@ def test_default_dtypes_are_numpys(connect):
         ('["a", 1]', "texts and numbers have no dtype in common"),
         ('[true, "a"]', "texts and numbers have no dtype in common"),
         ('{"x": 1}', "objects are items of a structured dtype; give it"),
-        ("[18446744073709551616]", "there is an integer beyond 64 bits; give a float dtype to have it rounded"),
+        ("[18446744073709551616]", "there is an integer of more than 64 bits; give a float dtype to have it rounded"),
         ("[-1, 9223372036854775808]", "integers above 2^63 - 1 are among negative ones; give a dtype"),
     ]:
         assert error_of(db, "SELECT npy_from_json(?)", text) == f"npyext: npy_from_json: {why}"

@@ -122,8 +122,8 @@ def test_how_parts_are_decoded(db, folder, ext, contents, value):
 @pytest.mark.parametrize(
     "ext, contents, why",
     [("cls", b"x", "is not an integer but 'x'"), ("cls", b"", "is not an integer but ''"), ("id", b"1__0", "is not an integer"), ("id", b"1_", "is not an integer"),
-     ("cls", b"- 1", "is not an integer"), ("cls", b"1.0", "is not an integer"), ("inx", b"9223372036854775808", "is an integer beyond 64 bits"),
-     ("index", b"-9223372036854775809", "is an integer beyond 64 bits"), ("txt", b"\xff", "is not UTF-8"), ("json", "é".encode("latin1"), "is not UTF-8")],
+     ("cls", b"- 1", "is not an integer"), ("cls", b"1.0", "is not an integer"), ("inx", b"9223372036854775808", "is an integer of more than 64 bits"),
+     ("index", b"-9223372036854775809", "is an integer of more than 64 bits"), ("txt", b"\xff", "is not UTF-8"), ("json", "é".encode("latin1"), "is not UTF-8")],
 )  # fmt: skip
 def test_parts_that_are_none_of_their_extension(db, folder, ext, contents, why):
     write("s.tar", tar_of([("k.png", b"fine"), (f"k.{ext}", contents)]))
@@ -255,12 +255,12 @@ def test_random_shards(connect, folder):
         ("'a.npy'", "a.npy: is a .npy file, not a .tar"),
         ("'text.tar'", "text.tar: "),
         ("'zeros.tar'", "zeros.tar: contains no samples, so its columns are not known; name them"),
-        ("'many.tar'", "many.tar: has 201 different extensions, more than the 200 that become columns by themselves; name some"),
+        ("'many.tar'", "many.tar: has 201 different extensions, more than the 200 that become columns automatically; list some"),
         ("'second.tar'", "second.tar: the sample 'a' has two members with the extension 'txt'"),
         ("'s.tar', columns='cls, txt, CLS'", "s.tar: columns names 'cls' twice"),
         ("'s.tar', columns='cls,,txt'", "columns names extensions"),
-        ("'s.tar', columns='__key__'", "columns names extensions, as in columns='jpg, cls'; '__key__' is none"),
-        ("'s.tar', mode='w+'", "a table that writes names its columns"),
+        ("'s.tar', columns='__key__'", "columns must list extensions, as in columns='jpg, cls'; '__key__' is not one"),
+        ("'s.tar', mode='w+'", "a table that writes needs columns"),
         ("'s.tar', members='a'", "there is no argument 'members'"),
         ("'s.tar', 't.tar'", "is a second path"),
     ],

@@ -244,11 +244,11 @@ def test_two_thousand_arrays_side_by_side(connect):
         ("member='x'", "needs a path"),
         ("'x.npy', 'y.npy'", "second path"),
         ("'x.npy', foo='x'", "member, members, columns, slice, view, mode, and for tables that write dtype, shape and method"),
-        ("'x.npy', mode='w+'", "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.t"),
-        ("'x.npy', mode=a", "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.t"),
+        ("'x.npy', mode='w+'", "a table that writes must be a TEMP table: CREATE VIRTUAL TABLE temp.t"),
+        ("'x.npy', mode=a", "a table that writes must be a TEMP table: CREATE VIRTUAL TABLE temp.t"),
         ("'x.npy', slice=':', slice=':'", "twice"),
         ("'x.npy', member=1, members='x'", "not both"),
-        ("'x.npy', slice=':' x", "not one text in quotes"),
+        ("'x.npy', slice=':' x", "not a single quoted text"),
         ("'x.npy', slice=0, 3", "needs quotes"),
         ("'x.npy', slice=':,:,:'", "x.npy"),
         ("'x.npy', slice='a'", "x.npy"),
@@ -447,9 +447,9 @@ def test_transactions(connect):
     with pytest.raises(sqlite3.OperationalError, match="v_npy"):
         create(db, "'x.npy'", "v")
     assert tables(db) == ["t", "t_npy", "v_npy"]
-    assert "table t reads this file; one that changes rows is made with mode='r+'" in error_of(db, "UPDATE t SET c0 = 1")
+    assert "table t only reads; to change rows, create one with mode='r+'" in error_of(db, "UPDATE t SET c0 = 1")
     for sql in ("DELETE FROM t", "INSERT INTO t VALUES (1, 2, 3)"):
-        assert "table t reads this file; one that writes is made with mode='w+' or mode='a'" in error_of(db, sql)
+        assert "table t only reads; to write, create one with mode='w+' or mode='a'" in error_of(db, sql)
 
 
 def test_views_and_triggers_of_a_database_do_not_read_files(connect):

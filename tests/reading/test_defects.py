@@ -395,7 +395,7 @@ def test_a_table_of_a_pattern_is_told_that_it_takes_none(connect, tmp_path, monk
     db = connect()
     for path in ("*.npy", "[ab].npy", "{a,b}.npy", "?.npy"):
         message = error_of(db, f"CREATE VIRTUAL TABLE t USING npy('{path}')")
-        assert message == f"npyext: {path}: no such file; a table takes one file, and its path is not a pattern"
+        assert message == f"npyext: {path}: no such file; a table reads one file, so its path cannot be a pattern"
     assert error_of(db, "CREATE VIRTUAL TABLE t USING npy('gone.npy')") == "npyext: gone.npy: no such file"
     (tmp_path / "a.npy").rename(tmp_path / "[ab].npy")
     db.execute("CREATE VIRTUAL TABLE t USING npy('[ab].npy')")

@@ -80,7 +80,7 @@ def test_what_else_the_counters_are_asked_for_is_an_error(connect):
         text = error_of(db, "SELECT npyext_counters(?)", wrong)
         assert text == "npyext: npyext_counters: the argument must be 'process' (for the sums over all connections), or left out"
     db = connect(entry_point="sqlite3_npyext_blob_init")
-    assert "which tells of no file" in error_of(db, "SELECT npyext_counters('process')")
+    assert "which reveals nothing about files" in error_of(db, "SELECT npyext_counters('process')")
 
 
 def test_a_limit_reads_little_of_a_big_file(connect, tmp_path):

@@ -318,7 +318,7 @@ def test_dtypes_that_are_not_read_are_listed(db, folder):
 def test_none_is_written_or_replaced(db, folder):
     contents = safetensors_bytes({"w": np.arange(3)})
     (folder / "a.safetensors").write_bytes(contents)
-    assert "the name ends in .safetensors, and what would be written is a .npy" in error_of(db, "SELECT * FROM npy_write('a.safetensors', npy_from_json('[1]'))")
+    assert "the name ends in .safetensors, but the file would be a .npy" in error_of(db, "SELECT * FROM npy_write('a.safetensors', npy_from_json('[1]'))")
     os.rename("a.safetensors", "a.weights")
     assert "is a safetensors file, which is not replaced; remove it first" in error_of(db, "SELECT * FROM npy_write('a.weights', npy_from_json('[1]'))")
     os.rename("a.weights", "a.safetensors")
@@ -326,7 +326,7 @@ def test_none_is_written_or_replaced(db, folder):
     assert "is a safetensors file, which is not replaced" in error_of(db, "INSERT INTO out VALUES (1)")
     db.execute("DROP TABLE out")
     assert "mode='a' adds to a .npy, an .npz or a .ten, and this is a .safetensors" in error_of(db, "CREATE VIRTUAL TABLE temp.o USING npy('a.safetensors', mode='a')")
-    assert "mode='r+' changes the rows of a .npy alone; make a new .npz" in error_of(db, "CREATE VIRTUAL TABLE temp.o USING npy('a.safetensors', mode='r+')")
+    assert "mode='r+' only changes rows of a .npy; make a new .npz" in error_of(db, "CREATE VIRTUAL TABLE temp.o USING npy('a.safetensors', mode='r+')")
     assert (folder / "a.safetensors").read_bytes() == contents and os.listdir(folder) == ["a.safetensors"]
     assert db.execute("SELECT bytes FROM npy_write('copy.safetensors', ?)", (contents,)).fetchone() == (len(contents),)  # as it is
     assert (folder / "copy.safetensors").read_bytes() == contents

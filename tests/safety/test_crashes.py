@@ -215,7 +215,7 @@ def test_a_database_that_commits_before_the_file(server, tmp_path, name, call):
         outcome = server.run("write with a database", name, path.parent, 0, 0, call, at, "EIO")
         assert outcome["end"] == 0, (at, outcome)
         committed, then, nrows = outcome["reports"]
-        lost = then.startswith(f"npyext: {form.path}: what the last COMMIT wrote is lost: ")
+        lost = then.startswith(f"npyext: {form.path}: the rows of the last COMMIT were lost: ")
         told_later.add(lost)
         assert committed is None or "Input/output error" in committed or "disk I/O error" in committed, (at, outcome)
         assert (nrows == 1) == (committed is None) and (not lost or committed is None), (at, outcome)

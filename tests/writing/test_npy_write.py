@@ -130,7 +130,7 @@ def test_a_npy_was_written_by_the_name_of_another_format(connect, folder):
         ("y.ten", ARRAY, "npy", "; ten_archive(name, array) makes a .ten"), ("y.npy", npz, "npz", ""), ("y.tar", npz, "npz", ""),
         ("y.safetensors", ARRAY, "npy", ""),
     ]:
-        message = f"the name ends in {path[1:]}, and what would be written is a .{written}{advice}"
+        message = f"the name ends in {path[1:]}, but the file would be a .{written}{advice}"
         assert message in error_of(db, "SELECT * FROM npy_write(?, ?)", path, array)
     assert "the name ends in .npz" in error_of(db, "SELECT * FROM npy_write('Y.NPZ', ?)", ARRAY)  # as tables take names
     assert os.listdir() == ["x.npz"] and contents_of("x.npz") == npz
@@ -221,8 +221,8 @@ def test_planning_writes_and_opens_nothing(connect, folder):
         ("(5, ?1)", "the path must be a TEXT"),
         ("(x'61', ?1)", "the path must be a TEXT"),
         ("('x' || char(0) || '.npy', ?1)", "the path contains a NUL character"),
-        ("('x.npy', 5)", "the array is a number; a .npy, .npz or .ten BLOB is one"),
-        ("('x.npy', 'y.npy')", "the array is a TEXT; a .npy, .npz or .ten BLOB is one"),
+        ("('x.npy', 5)", "the array is a number; it must be a .npy, .npz or .ten BLOB"),
+        ("('x.npy', 'y.npy')", "the array is a TEXT; it must be a .npy, .npz or .ten BLOB"),
         ("('x.npy', x'')", "npyext: BLOB: is empty (0 bytes)"),
         ("('x.npy', x'00')", "npyext: BLOB: is not a .npy, .npz, .ten, .tar or .safetensors file"),
         ("('missing/x.npy', ?1)", "npyext: missing/x.npy: its folder does not exist"),

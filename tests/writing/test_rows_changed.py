@@ -560,7 +560,7 @@ def test_what_is_never_changed(connect, folder):
     np.save("y.npy", np.arange(3))
     before = {name: contents(name) for name in os.listdir(folder)}
     for path, message in [
-        ("a.npz", "changes the rows of a .npy alone; make a new .npz of the arrays of this one, as in SELECT * FROM npy_write('new.npz', (SELECT npz_archive(name, array) FROM npy_file('old.npz')))"),
+        ("a.npz", "only changes rows of a .npy; make a new .npz from this file's arrays instead, as in SELECT * FROM npy_write('new.npz', (SELECT npz_archive(name, array) FROM npy_file('old.npz')))"),
         ("a.ten", "(SELECT ten_archive(array, name) FROM npy_file('old.ten'))"),
         ("s.tar", "changes the rows of a .npy alone"),
         ("o.npy", "holds Python objects, which are a pickle and are never written"),
@@ -575,7 +575,7 @@ def test_what_is_never_changed(connect, folder):
         ("slice='99'", "99"),
     ]:
         assert message in error_of(db, f"CREATE VIRTUAL TABLE temp.y USING npy('y.npy', mode='r+', {more})"), more
-    assert "exist as TEMP tables alone" in error_of(db, "CREATE VIRTUAL TABLE y USING npy('y.npy', mode='r+')")
+    assert "must be a TEMP table" in error_of(db, "CREATE VIRTUAL TABLE y USING npy('y.npy', mode='r+')")
     assert {name: contents(name) for name in os.listdir(folder)} == before
 
 
@@ -583,11 +583,11 @@ def test_rows_are_neither_added_nor_taken_out(folder):
     db = begin(np.arange(3))
     for sql, done in (("INSERT INTO y VALUES (3)", "added"), ("DELETE FROM y WHERE rowid = 0", "deleted")):
         message = error_of(db, sql)
-        assert f"rows can be changed, not {done}; mode='a' adds rows to a file, and npy_write makes a new one" in message
-    with pytest.raises(sqlite3.IntegrityError, match="row 1 keeps its number, which is its place in the array"):
+        assert f"rows can only be changed, not {done}; mode='a' adds rows to a file, and npy_write makes a new one" in message
+    with pytest.raises(sqlite3.IntegrityError, match="row 1 cannot be changed: it is the row's place in the array"):
         db.execute("UPDATE y SET rowid = 7 WHERE rowid = 1")
     make(db, "y.npy", "reading", mode="r")
-    assert "one that changes rows is made with mode='r+'" in error_of(db, "UPDATE reading SET value = 1")
+    assert "to change rows, create one with mode='r+'" in error_of(db, "UPDATE reading SET value = 1")
     assert contents("y.npy") == npy_bytes(np.arange(3))
 
 

@@ -170,7 +170,7 @@ WRONG = [
     ("('__x__/a', 1)", "would be passed over"),
     ("('a' || char(0), 1)", "is not UTF-8 text, or has a NUL in it"),
     ("(hex(zeroblob(600)), 1)", "at most 1024 make the name of a file"),
-    ("('last', 1)", "is that of the sample before, too"),
+    ("('last', 1)", "is the same as that of the sample before"),
     ("('k', NULL)", "a sample needs at least one part, but all columns are NULL"),
     ("('k', 'x')", "column 'cls': is not an integer but 'x'"),
     ("('k', 1.5)", "column 'cls': is not an integer but '1.5'"),
@@ -248,16 +248,16 @@ def test_rows_are_only_added(out):
 @pytest.mark.parametrize(
     "arguments, why",
     [
-        ("'out-%06d.tar', mode='w+'", "a table that writes names its columns"),
-        ("'out-%s.tar', mode='w+', columns='cls'", "a path has one %d or %06d in the name of its file"),
-        ("'out-%d-%d.tar', mode='w+', columns='cls'", "a path has one %d or %06d"),
-        ("'out-%6d.tar', mode='w+', columns='cls'", "a path has one %d or %06d"),
-        ("'%d/out.tar', mode='w+', columns='cls'", "a path has one %d or %06d"),
-        ("'out.tar', mode='w+', columns='cls', maxcount=5", "without a %d in its path a table writes one shard"),
-        ("'out-%d.tar', mode='w+', columns='cls', maxcount=0", "maxcount is a number above 0"),
-        ("'out-%d.tar', mode='w+', columns='cls', maxcount=1.5", "maxcount is a whole number"),
-        ("'out-%d.tar', mode='w+', columns='cls', maxsize='x'", "maxsize is a number above 0"),
-        ("'out-%d.tar.gz', mode='w+', columns='cls'", "shards are written as they are; compress them afterwards"),
+        ("'out-%06d.tar', mode='w+'", "a table that writes needs columns"),
+        ("'out-%s.tar', mode='w+', columns='cls'", "a path may have one %d (or %06d) in its file name"),
+        ("'out-%d-%d.tar', mode='w+', columns='cls'", "a path may have one %d (or %06d)"),
+        ("'out-%6d.tar', mode='w+', columns='cls'", "a path may have one %d (or %06d)"),
+        ("'%d/out.tar', mode='w+', columns='cls'", "a path may have one %d (or %06d)"),
+        ("'out.tar', mode='w+', columns='cls', maxcount=5", "without a %d in its path, a table writes only one shard"),
+        ("'out-%d.tar', mode='w+', columns='cls', maxcount=0", "maxcount must be a number above 0"),
+        ("'out-%d.tar', mode='w+', columns='cls', maxcount=1.5", "maxcount must be a whole number"),
+        ("'out-%d.tar', mode='w+', columns='cls', maxsize='x'", "maxsize must be a number above 0"),
+        ("'out-%d.tar.gz', mode='w+', columns='cls'", "shards are written uncompressed; name them .tar, and compress them afterwards"),
         ("'out-%d.tar', mode='x', columns='cls'", "there is no mode 'x'"),
         ("'out-%d.tar', mode='r+', columns='cls'", "no table of this kind changes what is there; 'a' adds to it, and 'w+' writes a new set"),
         ("'out-%d.tar', maxcount=5", "maxcount belongs to tables that write"),
@@ -270,7 +270,7 @@ def test_tables_that_are_not_made(out, arguments, why):
 
 def test_a_database_carries_none(out, connect):
     text = error_of(out, "CREATE VIRTUAL TABLE o USING wds('out-%d.tar', mode='w+', columns='cls')")
-    assert "tables that write exist as TEMP tables alone: CREATE VIRTUAL TABLE temp.o USING wds(...)" in text
+    assert "a table that writes must be a TEMP table: CREATE VIRTUAL TABLE temp.o USING wds(...)" in text
     readonly = connect(entry_point="sqlite3_npyext_readonly_init")
     error_of(readonly, "CREATE VIRTUAL TABLE temp.o USING wds('out-%d.tar', mode='w+', columns='cls')")
 
@@ -306,7 +306,7 @@ def test_old_shards_are_replaced_but_none_is_left_behind(out):
     out.execute("BEGIN")
     insert(out, samples)
     text = error_of(out, "COMMIT")
-    assert "other shards would follow the last one that is written: 'out-000004.tar', 'out-000005.tar'; remove them first" in text
+    assert "shards numbered above the last one written exist already: 'out-000004.tar', 'out-000005.tar'; remove them first" in text
     if out.in_transaction:
         out.execute("ROLLBACK")
     assert contents() == old and not leftovers()
@@ -502,7 +502,7 @@ def test_two_tables_of_one_path_in_one_transaction(connect, folder, of_one, of_o
     db.execute("BEGIN")
     insert(db, of_b, "other")
     if of_other < of_one:
-        with pytest.raises(sqlite3.Error, match="other shards would follow the last one that is written"):
+        with pytest.raises(sqlite3.Error, match="shards numbered above the last one written exist already"):
             db.execute("COMMIT")
         assert not db.in_transaction and contents() == shard_writer(of_a, 1) and not leftovers()
         insert(db, [("z", {"cls": b"1"})], "one")

@@ -254,7 +254,7 @@ def test_what_cannot_be_added_to(connect, folder):
     np.save("x.npy", np.ones((3, 2)))
     for arguments in ("dtype='f4'", "shape='[-1, 3]'", "shape='[3, 2]'"):
         text = error_of(db, f"CREATE VIRTUAL TABLE temp.o USING npy('x.npy', mode='a', {arguments})")
-        assert "rows are added to what is there, which is float64[3,2]" in text
+        assert "rows can only be added as in the existing array, which is float64[3,2]" in text
     make(db, "x.npy", "fitting", mode="a", dtype="float64", shape="[-1, 2]")
     with open("two.npy", "wb") as file:
         np.save(file, np.arange(3))
@@ -624,8 +624,8 @@ def test_a_schema_that_changes_in_the_transaction(connect, folder):
         ("'out.npy', mode='w+', dtype='f5'", "f5"),
         ("'out.npy', mode='w+', dtype='O'", "dtype O holds Python objects, which are a pickle and are never written"),
         ("'out.npy', mode='w+', dtype='f4', shape='[]'", "an array without an axis has no rows to add"),
-        ("'out.npy', mode='w+', dtype='f4', shape='[3, -1]'", "a dimension of the shape is -1; the first one, that of the rows, can be -1"),
-        ("'out.npy', mode='w+', dtype='f4', shape='[-1, -1]'", "a dimension of the shape is -1; the first one, that of the rows, can be -1"),
+        ("'out.npy', mode='w+', dtype='f4', shape='[3, -1]'", "a dimension of the shape is -1; only the first, the number of rows, may be negative: -1"),
+        ("'out.npy', mode='w+', dtype='f4', shape='[-1, -1]'", "a dimension of the shape is -1; only the first, the number of rows, may be negative: -1"),
         ("'out.npy', mode='w+', dtype='f4', shape='[-1, 4611686018427387904]'", "a row has more bytes than SQLite"),
         ("'out.npy', mode='w+', dtype='f4', shape='[-1, 3]', columns='a,b'", "columns gives 2 names for 3 columns"),
         ("'out.npy', mode='w+', dtype='f4', slice='::2'", "slice belongs to tables that read (mode='r')"),
@@ -646,7 +646,7 @@ def test_tables_that_write_are_temporary(connect, folder):
     db = connect("a.db")
     sql = "CREATE VIRTUAL TABLE {} USING npy('out.npy', mode='w+', dtype='f4')"
     for name in ("out", "main.out"):
-        assert "tables that write exist as TEMP tables alone" in error_of(db, sql.format(name))
+        assert "a table that writes must be a TEMP table" in error_of(db, sql.format(name))
     db.execute("PRAGMA writable_schema = ON")
     db.execute(
         "INSERT INTO sqlite_master(type, name, tbl_name, rootpage, sql) VALUES ('table', 'out', 'out', 0, ?)",
@@ -691,7 +691,7 @@ def test_values_that_do_not_fit(connect, folder):
     db.execute("DROP TABLE out")
     make(db, mode="w+", dtype="f4", shape="[2]")
     assert "the shape says 2 rows, and there are 1" in error_of(db, "INSERT INTO out VALUES (1)")
-    error = pytest.raises(sqlite3.IntegrityError, match="the shape says 2 rows, and this is one more")
+    error = pytest.raises(sqlite3.IntegrityError, match="the shape says 2 rows, and this would be one more")
     with error:
         db.execute("INSERT INTO out VALUES (1), (2), (3)")
     db.execute("INSERT INTO out VALUES (1), (2)")
@@ -728,8 +728,8 @@ def test_rows_are_only_added(connect, folder):
     db = connect()
     make(db, mode="w+", dtype="i4")
     db.execute("INSERT INTO out VALUES (1)")
-    assert "rows can be added, not deleted" in error_of(db, "DELETE FROM out")
-    assert "rows can be added, not changed; a table with mode='r+' changes those of a .npy" in error_of(db, "UPDATE out SET value = 2")
+    assert "rows can only be added, not deleted" in error_of(db, "DELETE FROM out")
+    assert "rows can only be added, not changed; a table with mode='r+' changes those of a .npy" in error_of(db, "UPDATE out SET value = 2")
     with pytest.raises(sqlite3.IntegrityError, match="the next rowid is 1, not 7"):
         db.execute("INSERT INTO out(rowid, value) VALUES (7, 1)")
     cursor = db.execute("INSERT INTO out(rowid, value) VALUES (1, 8)")
@@ -737,7 +737,7 @@ def test_rows_are_only_added(connect, folder):
     np.save("in.npy", np.arange(3))
     db.execute("CREATE VIRTUAL TABLE temp.reading USING npy('in.npy')")
     for sql in ("INSERT INTO reading VALUES (1)", "DELETE FROM reading"):
-        assert "reads this file; one that writes is made with mode='w+'" in error_of(db, sql)
+        assert "only reads; to write, create one with mode='w+'" in error_of(db, sql)
     assert contents("in.npy") == npy_bytes(np.arange(3))
 
 
