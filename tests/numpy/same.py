@@ -273,6 +273,8 @@ def is_same(a, b, loose):
     where rows change places whose distances differ by no more than their rounding."""
     if a == b and repr(a) == repr(b):
         return True
+    if a[0] == b[0] == "error" and a[1] == b[1]:  # the rows before it are rounded, too
+        a, b = (("rows", rows, len(rows)) for _, _, rows in (a, b))
     if a[0] != "rows" or b[0] != "rows" or not loose or a[2] != b[2] or len(a[1]) != len(b[1]):
         return False
     kept = loose.get("ties")
