@@ -60,7 +60,7 @@ static npyx_status npy_table_make_columns(npyext_table *table, npyext_place *pla
     npyx_status status = npyext_layout_read(&layout, false, error);
     if (status == NPYX_NOT_FOUND && layout.file == NULL && npyext_pattern_is_pattern(path))
         npyx_error_set(error, status, -1,
-                       "no such file; a table takes one file, and its path is not a pattern");
+                       "no such file; a table reads one file, so its path cannot be a pattern");
     if (status == NPYX_OK)
         status = npyext_layout_record(&layout, error);
     if (layout.at != NULL) { /* copied, since the layout owns its name */

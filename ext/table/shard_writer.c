@@ -448,7 +448,7 @@ static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value 
     npyext_connection_begin(transaction->connection);
     char room[NPYX_NUMBER_TEXT_NBYTES];
     if (sqlite3_value_type(values[NPYEXT_WDS_URL]) != SQLITE_NULL)
-        return npyx_refuse(error, "__url__ is the shard that a sample is written to, and cannot be given; "
+        return npyx_refuse(error, "__url__ is set by the table (the shard that the sample goes to); "
                                   "name the other columns, as in "
                                   "INSERT INTO out(__key__, cls) SELECT __key__, cls FROM ...");
     if (sqlite3_value_type(values[NPYEXT_WDS_KEY]) == SQLITE_NULL)

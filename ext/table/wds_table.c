@@ -129,7 +129,7 @@ static npyx_status wds_make_found(npyext_declaration *declaration, const npyx_sa
     if (exts->count > NPYEXT_WDS_MAX_NFOUND)
         return npyx_refuse(error,
                            "has %" PRId64 " different extensions, more than the %d that become columns "
-                                          "automatically; list some, as in columns='jpg, cls'",
+                           "automatically; list some, as in columns='jpg, cls'",
                            exts->count, NPYEXT_WDS_MAX_NFOUND);
     NPYX_TRY(wds_begin_columns(declaration, exts->count, max_ncolumns, error));
     for (int64_t i = 0; i < exts->count; i++) {
