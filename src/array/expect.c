@@ -158,7 +158,7 @@ static npyx_status expect_parse_shape(expectation *e, npyx_span s) {
 static npyx_status parse(expectation *e, npyx_span s) {
     if (s.nbytes == 0)
         return npyx_fail(e->error, NPYX_INVALID, 0,
-                         "nothing is expected (a dtype, a shape in brackets, or one behind the other are)");
+                         "nothing is expected; give a dtype, a shape in brackets, or a dtype and a shape");
     size_t nbytes = dtype_nbytes(s);
     npyx_span dtype = npyx_span_trim((npyx_span){s.text, nbytes});
     npyx_status status = NPYX_OK;

@@ -205,7 +205,7 @@ static npyx_status pickle_push_digits(npyx_pickle *p, const char *text, size_t n
             ndigits = 0;
     }
     if (ndigits == 0)
-        return npyx_pickle_fail(p, "'%.*s' is no integer", NPYX_SHOWN(text, nbytes, 40));
+        return npyx_pickle_fail(p, "'%.*s' is not an integer", NPYX_SHOWN(text, nbytes, 40));
     while (ndigits > 1 && *digits == '0')
         digits++, ndigits--;
     for (size_t i = 0; i < ndigits && fits; i++) {

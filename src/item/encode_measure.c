@@ -154,7 +154,7 @@ static const char *why_without_dtype(const npyx_json_form *form) {
     if (form->has_object)
         return "objects are items of a structured dtype; give it";
     if (form->has_wide_integer)
-        return "there is an integer beyond 64 bits; give a float dtype to have it rounded";
+        return "there is an integer of more than 64 bits; give a float dtype to have it rounded";
     if (form->has_text && (has_number || form->has_bool))
         return "texts and numbers have no dtype in common";
     if (form->has_null && form->has_text)

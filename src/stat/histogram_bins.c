@@ -45,8 +45,9 @@ void npyx_bins_clear(npyx_bins *bins) {
 }
 
 static npyx_status fail_syntax(const char *text, npyx_span at, npyx_error *error) {
-    return npyx_fail(error, NPYX_INVALID, at.text - text,
-                     "bins is a number of bins (INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
+    return npyx_fail(
+        error, NPYX_INVALID, at.text - text,
+        "bins must be the number of bins (an INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
 }
 
 /* Reads the edges between the brackets of a text; *is_exact: all were integers. */

@@ -369,7 +369,7 @@ static bool ticks_of(const npyx_instant *instant, npyx_unit unit, npyx_wide *tic
 /* NULL, or what is wrong with the count. */
 static const char *datetime_count_of(const npyx_instant *instant, npyx_unit unit, int32_t multiple,
                                      int64_t *value) {
-    static const char broken[] = "no whole number of them", too_far[] = "too far from 1970";
+    static const char broken[] = "not a whole number of these units", too_far[] = "too far from 1970";
     npyx_wide ticks;
     if (!instant_is_whole(instant, unit))
         return broken;
