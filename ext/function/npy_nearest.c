@@ -7,7 +7,6 @@
  */
 #include "functions.h"
 #include "scan/cursor.h"
-#include "source/operand.h"
 #include "stat/distance.h"
 
 enum { NEAREST_DEFAULT_K = 10 };
@@ -181,12 +180,7 @@ static npyx_status nearest_begin(npyext_cursor *base, const npyext_request *requ
         status = nearest_read_arguments(cursor, error);
     if (status == NPYX_OK && base->selection.is_open)
         status = nearest_read(cursor, error);
-    if (status != NPYX_OK) {
-        npyx_error reason = *error;
-        npyext_scan_clear(&base->scan); /* so that faulty arguments are read again */
-        *error = reason;
-    }
-    return status;
+    return status == NPYX_OK ? NPYX_OK : npyext_cursor_forget(base, error);
 }
 
 /* A step through the arrays. NPYX_DONE: another step must follow. */

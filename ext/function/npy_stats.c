@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "functions.h"
-#include "scan/array_rows.h"
+#include "scan/cursor.h"
 #include "stat/quantile.h"
 #include "stat/reduction.h"
 
@@ -95,8 +95,7 @@ static bool find_item(const stats_cursor *cursor, const npyx_stats *stats, int c
     return found->bytes != NULL;
 }
 
-/* Fails if SQL has no value for an item that the query asks for: a date outside the calendar, a text with a
- * code point that does not exist. xColumn would find it too late for on_error. */
+/* Fails if SQL has no value for an item that the query asks for. */
 static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
     const npyx_stats *row = stats_of_row(stats);
     if (npyx_dtype_is_real(row->dtype))
@@ -104,10 +103,9 @@ static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
     static const int columns[] = {STATS_MIN, STATS_MAX, STATS_MEAN, STATS_MEDIAN};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
         item_statistic item;
-        npyx_value value;
         if (npyext_plan_uses(&stats->base.base.scan.plan, columns[i]) &&
             find_item(stats, row, columns[i], &item))
-            NPYX_TRY(npyx_element_value(&item.dtype, item.bytes, &stats->base.base.scratch, &value, error));
+            NPYX_TRY(npyext_check_item(&stats->base.base, &item.dtype, item.bytes, error));
     }
     return NPYX_OK;
 }
@@ -143,25 +141,12 @@ static npyx_status read_labels(npyext_cursor *cursor, npyx_error *error) {
 
 static const npyext_rows_methods stats_rows = {read_labels, begin_reduction, next_row, end_reduction};
 
-static npyx_status stats_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
-    return npyext_rows_begin(cursor, &stats_rows, request, error);
-}
-
-static npyx_status stats_step(npyext_cursor *cursor, npyx_error *error) {
-    return npyext_rows_step(cursor, &stats_rows, error);
-}
-
-static void result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
-                        const uint8_t *item) {
-    npyext_result_items(context, npyext_scan_place(&cursor->scan), dtype, 0, NULL, item, &cursor->scratch);
-}
-
 static void result_complex(sqlite3_context *context, npyext_cursor *cursor, double real, double imaginary) {
     const npyx_dtype complex128 = {
         .type = NPYX_C16, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = 16};
     const double item[2] = {real, imaginary};
     if (!isnan(real) || !isnan(imaginary))
-        result_item(context, cursor, &complex128, (const uint8_t *)item);
+        npyext_result_item(context, cursor, &complex128, (const uint8_t *)item);
 }
 
 /* The statistics of the current row; NULL if that is an error's. */
@@ -214,7 +199,7 @@ static void result_found(sqlite3_context *context, npyext_cursor *cursor, int co
     const npyx_stats *stats = stats_at_hand(cursor);
     item_statistic item;
     if (stats != NULL && find_item((const stats_cursor *)cursor, stats, column, &item))
-        result_item(context, cursor, &item.dtype, item.bytes);
+        npyext_result_item(context, cursor, &item.dtype, item.bytes);
 }
 
 NPYEXT_KNOWN_RESULT(static, stats_min, , true, result_found, cursor, STATS_MIN)
@@ -309,14 +294,9 @@ static const npyext_column stats_columns[] = {
 const npyext_function npyext_npy_stats = {
     .name = "npy_stats",
     NPYEXT_COLUMNS(stats_columns),
-    .takes_member = true,
     .takes_objects = true,
-    .row = NPYEXT_ROW_OF_ARRAY,
     .has_error_column = true,
     .estimated_nrows = 1,
-    .cursor_nbytes = sizeof(stats_cursor),
     .close = stats_close,
-    .begin = stats_begin,
-    .step = stats_step,
-    .module = NPYEXT_CURSOR_MODULE,
+    NPYEXT_ROWS(stats_cursor, stats_rows),
 };

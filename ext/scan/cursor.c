@@ -3,7 +3,6 @@
 #include "format/samples.h"
 #include "format/tar.h"
 #include "item/convert.h"
-#include "source/operand.h"
 #include "text/span.h"
 
 /* ---- what is selected of an array ---- */
@@ -173,6 +172,13 @@ npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *req
     return NPYX_OK;
 }
 
+npyx_status npyext_cursor_forget(npyext_cursor *cursor, npyx_error *error) {
+    npyx_error reason = *error; /* it may be the scan's own */
+    npyext_scan_clear(&cursor->scan);
+    *error = reason;
+    return reason.status;
+}
+
 /* One step: to a file, or to an entry of it. */
 static npyx_status cursor_step(npyext_cursor *cursor, npyx_error *error) {
     npyext_scan *scan = &cursor->scan;
@@ -229,11 +235,20 @@ npyx_status npyext_read_labels(const npyext_scan *scan, npyx_labels *labels, npy
     return status;
 }
 
+void npyext_result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
+                        const uint8_t *item) {
+    npyext_result_items(context, npyext_scan_place(&cursor->scan), dtype, 0, NULL, item, &cursor->scratch);
+}
+
+npyx_status npyext_check_item(npyext_cursor *cursor, const npyx_dtype *dtype, const uint8_t *item,
+                              npyx_error *error) {
+    npyx_value value;
+    return npyx_element_value(dtype, item, &cursor->scratch, &value, error);
+}
+
 void npyext_result_label(sqlite3_context *context, npyext_cursor *cursor, const npyx_labels *labels,
                          int64_t label) {
-    const uint8_t *item = labels->items + label * labels->dtype->itemsize;
-    npyext_result_items(context, npyext_scan_place(&cursor->scan), labels->dtype, 0, NULL, item,
-                        &cursor->scratch);
+    npyext_result_item(context, cursor, labels->dtype, labels->items + label * labels->dtype->itemsize);
 }
 
 void npyext_result_coordinate(sqlite3_context *context, npyext_cursor *cursor, const npyx_view *view,
@@ -341,4 +356,56 @@ void npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor) {
         last = part;
     }
     npyext_result_text(context, folder.text, folder.nbytes);
+}
+
+/* ---- several rows for an array ---- */
+
+static const npyext_rows_methods *rows_methods_of(const npyext_cursor *cursor) {
+    return function_of(cursor)->methods;
+}
+
+static void rows_end_array(npyext_cursor *cursor) {
+    if (rows_methods_of(cursor)->end_array != NULL)
+        rows_methods_of(cursor)->end_array(cursor);
+    ((npyext_rows_cursor *)cursor)->is_begun = false;
+}
+
+static npyx_status rows_begin_array(npyext_cursor *cursor, bool is_again, npyx_error *error) {
+    npyext_rows_cursor *rows = (npyext_rows_cursor *)cursor;
+    rows->is_begun = true;
+    rows->is_again = is_again;
+    rows->nrows = 0;
+    return rows_methods_of(cursor)->begin_array(cursor, error);
+}
+
+npyx_status npyext_rows_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
+    rows_end_array(cursor);
+    NPYX_TRY(npyext_cursor_begin(cursor, request, error));
+    if (cursor->selection.is_open)
+        return rows_begin_array(cursor, true, error);
+    npyx_status status = rows_methods_of(cursor)->read_arguments(cursor, error);
+    return status == NPYX_OK ? NPYX_OK : npyext_cursor_forget(cursor, error);
+}
+
+npyx_status npyext_rows_step(npyext_cursor *cursor, npyx_error *error) {
+    npyext_rows_cursor *rows = (npyext_rows_cursor *)cursor;
+    bool was_begun = rows->is_begun;
+    npyx_status status = was_begun ? rows_methods_of(cursor)->next_row(cursor, error)
+                                   : npyext_cursor_next_array(cursor, error);
+    if (status == NPYX_OK && !was_begun) {
+        status = rows_begin_array(cursor, false, error);
+        if (status == NPYX_OK)
+            return NPYX_DONE;
+    }
+    if (status != NPYX_OK)
+        rows_end_array(cursor);
+    if (status != NPYX_OK && status != NPYX_DONE)
+        npyext_selection_close(&cursor->selection);
+    rows->nrows += status != NPYX_DONE; /* the row of an error differs from the one before it */
+    return status;
+}
+
+void npyext_rows_result_key(sqlite3_context *context, npyext_cursor *cursor) {
+    uint64_t key = (uint64_t)npyext_scan_array_key(&cursor->scan);
+    sqlite3_result_int64(context, (int64_t)(key + (uint64_t)((npyext_rows_cursor *)cursor)->nrows));
 }

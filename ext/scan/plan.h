@@ -182,7 +182,7 @@ typedef struct npyext_function {
     int64_t estimated_nrows;
     /* the cursor, zero-initialised */
     size_t cursor_nbytes;
-    const void *methods; /* an npyext_item_methods or npyext_survey_methods, if it has one */
+    const void *methods; /* the cursor's, such as npyext_item_methods; or NULL */
     void (*open)(npyext_cursor *cursor, npyx_host *host); /* or NULL */
     void (*close)(npyext_cursor *cursor);                 /* or NULL */
     npyext_begin *begin;

@@ -10,7 +10,6 @@
 
 #include "key_counts.h"
 #include "labels.h"
-#include "numbering.h"
 #include "order_keys.h"
 
 typedef struct npyx_unique {
