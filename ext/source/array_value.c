@@ -185,52 +185,25 @@ npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **s
     return NPYX_OK;
 }
 
-/* Goes through the rows of a view, a block at a time; in place for a BLOB whose rows are in C order. Only for
- * views that have bytes: there may be more items of 0 bytes than anyone can count. */
-typedef struct value_walk {
-    npyext_array_value *value;
-    const npyx_view *view;
-    npyx_reader reader; /* its row_nelem and row_nbytes are a row's */
-    bool is_in_place;
-    int64_t row; /* the next */
-    /* the current block, in the array's byte order */
-    const uint8_t *rows;
-    int64_t nrows, nelem;
-} value_walk;
-
-/* Clear walk->reader whatever the status. */
-static npyx_status walk_begin(value_walk *walk, npyext_array_value *value, const npyx_view *view,
-                              npyx_error *error) {
+/* Prepares to read the rows of a view, a block at a time, which stay in place for a BLOB whose rows are in C
+ * order. Only for views that have bytes: there may be more items of 0 bytes than anyone can count. Clear the
+ * reader whatever the status. */
+static npyx_status value_begin(npyext_array_value *value, const npyx_view *view, npyx_reader *reader,
+                               npyx_error *error) {
     npyext_connection *connection = value->connection;
     npyx_source *source = NULL;
-    *walk = (value_walk){.value = value, .view = view};
-    walk->is_in_place = value->bytes != NULL && npyx_view_is_contiguous(view);
+    *reader = (npyx_reader){0};
     NPYX_TRY(npyext_array_value_source(value, &source, error));
     npyext_connection_begin(connection);
-    npyx_reader_init(&walk->reader, source, view, sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1));
+    npyx_reader_init(reader, source, view, sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1));
     return NPYX_OK;
 }
 
-/* NPYX_DONE after the last block. A row beyond SQLite's length limit is NPYX_TOOBIG. Polls the host. */
-static npyx_status walk_next(value_walk *walk, npyx_error *error) {
-    npyx_reader *reader = &walk->reader;
-    int64_t left = reader->nrows - walk->row;
-    if (left == 0)
-        return NPYX_DONE;
-    npyx_status status;
-    if (walk->is_in_place) {
-        int64_t nrows = NPYX_IN_PLACE_NBYTES / reader->row_nbytes;
-        walk->rows = walk->value->bytes + walk->view->off + walk->row * reader->row_nbytes;
-        walk->nrows = nrows < 1 ? 1 : nrows < left ? nrows : left;
-        status = npyx_poll(&walk->value->connection->host, error);
-    } else {
-        status = npyx_reader_fill(reader, walk->row, left, error);
-        walk->rows = reader->rows;
-        walk->nrows = reader->nrows_read;
-    }
-    walk->row += walk->nrows;
-    walk->nelem = walk->nrows * reader->row_nelem;
-    return status;
+/* Goes to the next block; NPYX_DONE after the last. A row beyond SQLite's length limit is NPYX_TOOBIG. Polls
+ * the host. */
+static npyx_status value_next(npyx_reader *reader, npyx_error *error) {
+    int64_t row = reader->first_row + reader->nrows_read;
+    return row == reader->nrows ? NPYX_DONE : npyx_reader_fill(reader, row, INT64_MAX, error);
 }
 
 npyx_status npyext_items_reserve(npyx_buffer *out, const npyx_dtype *dtype, int64_t nelem, uint8_t **items,
@@ -255,15 +228,15 @@ npyx_status npyext_array_value_append_items(npyext_array_value *value, const npy
     /* all at once, so that what exceeds the limit is refused before anything is read */
     if (!npyx_buffer_reserve(out, (size_t)(npyx_view_nelem(view) * view->dtype->itemsize)))
         return npyx_buffer_check(out, error);
-    value_walk w;
-    npyx_status status = walk_begin(&w, value, view, error);
-    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
+    npyx_reader r;
+    npyx_status status = value_begin(value, view, &r, error);
+    while (status == NPYX_OK && (status = value_next(&r, error)) == NPYX_OK) {
         size_t start = out->nbytes;
-        npyx_buffer_append(out, w.rows, (size_t)(w.nrows * w.reader.row_nbytes));
+        npyx_buffer_append(out, r.rows, (size_t)(r.nrows_read * r.row_nbytes));
         if (as_little_endian)
-            npyx_element_swap(view->dtype, (uint8_t *)out->bytes + start, w.nelem);
+            npyx_element_swap(view->dtype, (uint8_t *)out->bytes + start, r.nrows_read * r.row_nelem);
     }
-    npyx_reader_clear(&w.reader);
+    npyx_reader_clear(&r);
     return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
 }
 
@@ -283,15 +256,15 @@ npyx_status npyext_array_value_append_converted(npyext_array_value *value, const
     NPYX_TRY(npyext_items_reserve(out, dtype, npyx_view_nelem(view), &items, error));
     if (!has_bytes(view))
         return NPYX_OK;
-    value_walk w;
-    npyx_status status = walk_begin(&w, value, view, error);
-    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
-        int64_t first = (w.row - w.nrows) * w.reader.row_nelem;
-        status = npyx_convert_items(view->dtype, w.rows, w.nelem, dtype, (uint8_t *)out->bytes + out->nbytes,
-                                    first, NULL, error);
-        out->nbytes += (size_t)(w.nelem * dtype->itemsize);
+    npyx_reader r;
+    npyx_status status = value_begin(value, view, &r, error);
+    while (status == NPYX_OK && (status = value_next(&r, error)) == NPYX_OK) {
+        int64_t nelem = r.nrows_read * r.row_nelem;
+        status = npyx_convert_items(view->dtype, r.rows, nelem, dtype, (uint8_t *)out->bytes + out->nbytes,
+                                    r.first_row * r.row_nelem, NULL, error);
+        out->nbytes += (size_t)(nelem * dtype->itemsize);
     }
-    npyx_reader_clear(&w.reader);
+    npyx_reader_clear(&r);
     return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
 }
 
@@ -301,19 +274,19 @@ static npyx_status append_lists(npyext_array_value *value, const npyx_view *view
                                 npyx_error *error) {
     int64_t shape[NPYX_MAX_NDIM];
     memcpy(shape, view->shape, sizeof shape[0] * (size_t)view->ndim);
-    value_walk w;
-    npyx_status status = walk_begin(&w, value, view, error);
-    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
-        bool is_first = w.row == w.nrows;
+    npyx_reader r;
+    npyx_status status = value_begin(value, view, &r, error);
+    while (status == NPYX_OK && (status = value_next(&r, error)) == NPYX_OK) {
+        bool is_first = r.first_row == 0;
         size_t start = is_first ? out->nbytes : --out->nbytes;
-        shape[0] = w.nrows;
-        status = npyx_element_append_json(view->dtype, view->ndim, shape, w.rows, out, error);
+        shape[0] = r.nrows_read;
+        status = npyx_element_append_json(view->dtype, view->ndim, shape, r.rows, out, error);
         if (status == NPYX_OK)
             status = npyx_buffer_check(out, error);
         if (status == NPYX_OK && !is_first)
             out->bytes[start] = ',';
     }
-    npyx_reader_clear(&w.reader);
+    npyx_reader_clear(&r);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 

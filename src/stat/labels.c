@@ -207,12 +207,9 @@ static npyx_status labels_read_blocks(npyx_labels *labels, npyx_numbering *numbe
                                       const npyx_view *view, npyx_error *error) {
     npyx_blocks blocks = {0};
     npyx_blocks_begin(&blocks, source, view);
-    npyx_status status;
-    while ((status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
+    npyx_status status = NPYX_OK;
+    while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK)
         status = labels_add_block(labels, numbering, blocks.items, blocks.nelem, error);
-        if (status != NPYX_OK)
-            break;
-    }
     npyx_blocks_clear(&blocks);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
