@@ -1,6 +1,7 @@
 /*
  * The functions that list what is in files: npy_meta, npz_members, ten_arrays and npy_file. Their rows are
- * those of a survey: one for each entry, and one for each error if on_error says so.
+ * those of a survey: one for each entry, and one for each error if on_error says so. npy_paths lists the
+ * files.
  */
 #include "format/tar.h"
 #include "functions.h"
@@ -115,10 +116,7 @@ static void survey_dtype(sqlite3_context *context, npyext_cursor *cursor) {
         npyx_buffer_append(text, array->descr, array->descr_nbytes);
     else
         npyx_dtype_append_name(array->dtype, text);
-    if (text->status == NPYX_OK)
-        npyext_result_text(context, text->bytes, text->nbytes);
-    else
-        sqlite3_result_error_nomem(context);
+    npyext_result_scratch(context, cursor);
 }
 
 /* ---- npy_meta(source): one row per array of every file, from headers alone ---- */
@@ -458,7 +456,6 @@ static void file_array(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_connection *connection = scan->connection;
     npyx_buffer *out = &cursor->scratch;
     npyx_error error;
-    npyx_status status;
     if (scan->opened.cached == NULL && npyx_archive_is_one_npy(scan->opened.archive)) {
         npyext_result_argument(context, &scan->arguments[NPYEXT_SOURCE]);
         return;
@@ -473,14 +470,11 @@ static void file_array(sqlite3_context *context, npyext_cursor *cursor) {
             .index = scan->index,
             .stamp = npyext_handle_stamp(&connection->handle_key, &scan->opened.cached->info)};
         npyext_handle_append(&connection->handle_key, &handle, out);
-        status = npyx_buffer_check(out, &error);
-    } else {
-        status = npyext_member_append_npy(scan->opened.archive, scan->index, out, &error);
-    }
-    if (status == NPYX_OK)
-        npyext_result_blob(context, out->bytes, out->nbytes);
-    else
+    } else if (npyext_member_append_npy(scan->opened.archive, scan->index, out, &error) != NPYX_OK) {
         npyext_result_error(context, npyext_scan_place(scan), &error);
+        return;
+    }
+    npyext_result_blob_of(context, cursor, out);
 }
 
 static const npyext_column file_columns[] = {

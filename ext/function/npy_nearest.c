@@ -233,21 +233,8 @@ NEAREST_RESULT(nearest_row, sqlite3_result_int64, array->first + hit->row * arra
 NEAREST_RESULT(nearest_distance, sqlite3_result_double, hit->distance)
 NEAREST_RESULT(nearest_query_row, sqlite3_result_int64, nearest->query)
 
-/* The row's items as little-endian bytes; they are kept in the file's byte order. */
-static void nearest_put_data(sqlite3_context *context, const nearest_cursor *cursor, const npyx_dtype *dtype,
-                             const uint8_t *bytes) {
-    npyx_buffer *scratch = &((nearest_cursor *)cursor)->base.scratch;
-    npyx_error error;
-    npyx_buffer_reset(scratch);
-    npyx_buffer_append(scratch, bytes, (size_t)(cursor->nearest.width * dtype->itemsize));
-    if (npyx_buffer_check(scratch, &error) != NPYX_OK) {
-        npyext_result_error(context, npyext_scan_place(&cursor->base.scan), &error);
-        return;
-    }
-    npyx_element_swap(dtype, (uint8_t *)scratch->bytes, cursor->nearest.width);
-    npyext_result_blob(context, scratch->bytes, scratch->nbytes);
-}
-NEAREST_RESULT(nearest_data, nearest_put_data, nearest, &array->dtype, hit->bytes)
+/* Rows are kept in the file's byte order. */
+NEAREST_RESULT(nearest_data, npyext_result_data, cursor, &array->dtype, hit->bytes, nearest->nearest.width)
 
 /* No other column distinguishes all hits. */
 static void nearest_array_key(sqlite3_context *context, npyext_cursor *base) {

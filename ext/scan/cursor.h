@@ -47,9 +47,7 @@ int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sen
 int npyext_cursor_next(sqlite3_vtab_cursor *base);
 int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column);
 
-/* Where the current error is, for messages. */
-npyext_place npyext_cursor_place(const npyext_cursor *cursor);
-/* Reports an error at that place; returns SQLite's code. */
+/* Reports an error at its place; returns SQLite's code. */
 int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error);
 
 /* What follows a step that gave no row: another step or, if *is_over, a row for its error (SQLITE_OK) or the
@@ -112,7 +110,15 @@ npyx_status npyext_cursor_forget(npyext_cursor *cursor, npyx_error *error);
 /* The result for an item of an array. */
 void npyext_result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
                         const uint8_t *item);
-/* Fails if SQL has no value for it: a date outside the calendar, a text with a code point that does not
+/* The result for items in the file's byte order, side by side: their bytes, little-endian. */
+void npyext_result_data(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
+                        const uint8_t *items, int64_t nelem);
+/* A finished buffer as a BLOB, or its failure. */
+void npyext_result_blob_of(sqlite3_context *context, const npyext_cursor *cursor, npyx_buffer *bytes);
+/* The text in the cursor's scratch buffer, or its failure. */
+void npyext_result_scratch(sqlite3_context *context, npyext_cursor *cursor);
+
+/* Fails if SQL has no value for an item: a date outside the calendar, a text with a code point that does not
  * exist. xColumn would find it too late for on_error. */
 npyx_status npyext_check_item(npyext_cursor *cursor, const npyx_dtype *dtype, const uint8_t *item,
                               npyx_error *error);
