@@ -256,8 +256,7 @@ static const npyext_column meta_columns[] = {
     NPYEXT_ERROR(NPYEXT_NEEDS_HEADER),
     NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
     NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-    NPYEXT_PATH_COLUMNS,
-    NPYEXT_SAMPLE_COLUMNS,
+    NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_HEADER),
     NPYEXT_HIDDEN("strides TEXT", NPYEXT_NEEDS_HEADER, meta_strides),
     NPYEXT_HIDDEN("metadata TEXT", 0, meta_metadata),
@@ -484,8 +483,7 @@ static const npyext_column file_columns[] = {
     NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
     NPYEXT_ARGUMENT("member BLOB", NPYEXT_MEMBER),
     NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
-    NPYEXT_PATH_COLUMNS,
-    NPYEXT_SAMPLE_COLUMNS,
+    NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 

@@ -132,12 +132,10 @@ static const npyext_column histogram_columns[] = {
     NPYEXT_ARGUMENT("bins BLOB", NPYEXT_BINS),
     NPYEXT_ARGUMENT("range_lo BLOB", NPYEXT_RANGE_LO),
     NPYEXT_ARGUMENT("range_hi BLOB", NPYEXT_RANGE_HI),
-    NPYEXT_FIELD_AND_VIEW,
-    NPYEXT_EXPECT_AND_ON_ERROR,
+    NPYEXT_LAST_ARGUMENTS,
     NPYEXT_PATH(true),
     NPYEXT_NAME(true, npyext_result_name),
-    NPYEXT_PATH_COLUMNS,
-    NPYEXT_SAMPLE_COLUMNS,
+    NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 

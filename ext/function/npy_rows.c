@@ -211,8 +211,7 @@ static const npyext_column rows_columns[] = {
     NPYEXT_HIDDEN("array BLOB", NPYEXT_NEEDS_ITEMS, rows_result_array),
     NPYEXT_PATH(true),
     NPYEXT_NAME(true, npyext_result_name),
-    NPYEXT_PATH_COLUMNS,
-    NPYEXT_SAMPLE_COLUMNS,
+    NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 

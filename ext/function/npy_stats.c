@@ -158,42 +158,32 @@ static bool has_numbers(const npyx_stats *stats) {
     return stats->form != NPYX_STATS_ORDER && stats->form != NPYX_STATS_COUNT;
 }
 
+static bool has_crc32(const npyx_reduction *reduction, int64_t leaf) {
+    return reduction->how.wants_crc32 && !reduction->leaves[leaf].view.dtype->has_objects;
+}
+
 #define STATS_RESULT(name, is_known, ...)                                                                    \
-    NPYEXT_KNOWN_RESULT(static, name, const npyx_stats *stats = stats_at_hand(cursor),                       \
-                        stats != NULL && (is_known), __VA_ARGS__)
+    NPYEXT_KNOWN_RESULT(static, name, const stats_cursor *at_hand = (stats_cursor *)cursor;                  \
+                        const npyx_reduction *reduction = &at_hand->reduction;                               \
+                        const npyx_stats *stats = stats_at_hand(cursor);                                     \
+                        (void)reduction, stats != NULL && (is_known), __VA_ARGS__)
 STATS_RESULT(stats_count, true, sqlite3_result_int64, stats->count)
 STATS_RESULT(stats_nulls, true, sqlite3_result_int64, stats->nulls)
 STATS_RESULT(stats_infs, has_numbers(stats), sqlite3_result_int64, npyx_stats_infs(stats))
 STATS_RESULT(stats_zeros, has_numbers(stats), sqlite3_result_int64, stats->zeros)
-
-static void result_place(sqlite3_context *context, const npyext_cursor *cursor, int64_t position) {
-    const stats_cursor *stats = (const stats_cursor *)cursor;
-    sqlite3_result_int64(context, npyx_reduction_place(&stats->reduction, stats->leaf, position));
-}
-STATS_RESULT(stats_argmin, stats->extremes[NPYX_LEAST].position >= 0, result_place, cursor,
-             stats->extremes[NPYX_LEAST].position)
-STATS_RESULT(stats_argmax, stats->extremes[NPYX_GREATEST].position >= 0, result_place, cursor,
-             stats->extremes[NPYX_GREATEST].position)
-
-#define STATS_OF_LEAF(name, is_known, ...)                                                                   \
-    NPYEXT_KNOWN_RESULT(static, name, const stats_cursor *stats = (stats_cursor *)cursor;                    \
-                        const npyx_reduction *reduction = &stats->reduction,                                 \
-                        !cursor->scan.has_error && (is_known), __VA_ARGS__)
-static bool has_crc32(const npyx_reduction *reduction, int64_t leaf) {
-    return reduction->wants_crc32 && !reduction->leaves[leaf].view.dtype->has_objects;
-}
-
-STATS_OF_LEAF(stats_crc32, has_crc32(reduction, stats->leaf), sqlite3_result_int64,
-              reduction->crc32[stats->leaf])
-STATS_OF_LEAF(stats_field_name, reduction->view.dtype->type == NPYX_STRUCT, sqlite3_result_text,
-              reduction->leaves[stats->leaf].name, -1, SQLITE_TRANSIENT)
-
-STATS_OF_LEAF(stats_at, reduction->has_axes, npyext_result_coordinate, cursor, &reduction->view,
-              reduction->is_kept, reduction->first_coordinate + stats->coordinate)
-
-NPYEXT_KNOWN_RESULT(static, stats_label, const stats_cursor *stats = (stats_cursor *)cursor,
-                    stats->labels.host != NULL && !cursor->scan.has_error, npyext_result_label, cursor,
-                    &stats->labels, stats->label)
+#define STATS_PLACE(name, k)                                                                                 \
+    STATS_RESULT(name, stats->extremes[k].position >= 0, sqlite3_result_int64,                               \
+                 npyx_reduction_place(reduction, at_hand->leaf, stats->extremes[k].position))
+STATS_PLACE(stats_argmin, NPYX_LEAST)
+STATS_PLACE(stats_argmax, NPYX_GREATEST)
+STATS_RESULT(stats_crc32, has_crc32(reduction, at_hand->leaf), sqlite3_result_int64,
+             reduction->crc32[at_hand->leaf])
+STATS_RESULT(stats_field_name, reduction->view.dtype->type == NPYX_STRUCT, sqlite3_result_text,
+             reduction->leaves[at_hand->leaf].name, -1, SQLITE_TRANSIENT)
+STATS_RESULT(stats_at, reduction->has_axes, npyext_result_coordinate, cursor, &reduction->view,
+             reduction->is_kept, reduction->first_coordinate + at_hand->coordinate)
+STATS_RESULT(stats_label, at_hand->labels.host != NULL, npyext_result_label, cursor, &at_hand->labels,
+             at_hand->label)
 
 static void result_found(sqlite3_context *context, npyext_cursor *cursor, int column) {
     const npyx_stats *stats = stats_at_hand(cursor);
@@ -275,8 +265,7 @@ static const npyext_column stats_columns[] = {
     NPYEXT_ERROR(NPYEXT_NEEDS_ITEMS),
     NPYEXT_FIRST_ARGUMENTS,
     NPYEXT_ARGUMENT("axis BLOB", NPYEXT_AXIS),
-    NPYEXT_FIELD_AND_VIEW,
-    NPYEXT_EXPECT_AND_ON_ERROR,
+    NPYEXT_LAST_ARGUMENTS,
     NPYEXT_ARGUMENT("by BLOB", NPYEXT_BY),
     NPYEXT_HIDDEN("label BLOB", 0, stats_label),
     NPYEXT_HIDDEN("argmin INTEGER", NEEDS_ORDER, stats_argmin),
@@ -285,8 +274,7 @@ static const npyext_column stats_columns[] = {
     NPYEXT_HIDDEN("m2 REAL", NEEDS_MOMENTS, stats_m2),
     [STATS_MEDIAN] = NPYEXT_HIDDEN("median BLOB", NPYEXT_NEEDS_MEDIAN, stats_median),
     NPYEXT_HIDDEN("crc32 INTEGER", NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_CRC, stats_crc32),
-    NPYEXT_PATH_COLUMNS,
-    NPYEXT_SAMPLE_COLUMNS,
+    NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
     NPYEXT_ARRAY_KEY(npyext_rows_result_key),
 };

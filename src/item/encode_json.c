@@ -238,8 +238,7 @@ static bool begins_list(const char *text, size_t nbytes) {
 
 npyx_status npyx_encode_value(npyx_host *host, const npyx_dtype *dtype, const npyx_value *value,
                               uint8_t *item, npyx_error *error) {
-    bool is_json =
-        value->kind == NPYX_VALUE_JSON || dtype->type == NPYX_STRUCT || npyx_dtype_kind(dtype) == 'c';
+    bool is_json = value->kind == NPYX_VALUE_JSON || dtype->type == NPYX_STRUCT;
     const npyx_number number = {.form = value->kind == NPYX_VALUE_INTEGER ? NPYX_NUMBER_I64 : NPYX_NUMBER_F64,
                                 .i64 = value->integer,
                                 .f64 = value->real};
@@ -249,11 +248,8 @@ npyx_status npyx_encode_value(npyx_host *host, const npyx_dtype *dtype, const np
     case NPYX_VALUE_REAL: return npyx_encode_number(dtype, &number, item, error);
     case NPYX_VALUE_BLOB: return npyx_encode_blob(dtype, value->bytes, value->nbytes, item, error);
     case NPYX_VALUE_TEXT:
-        if (npyx_dtype_kind(dtype) == 'c' && !begins_list(value->bytes, value->nbytes))
-            return npyx_encode_text(dtype, value->bytes, value->nbytes, item, error);
-        return is_json ? npyx_encode_json(host, value->bytes, value->nbytes, dtype, 0, NULL, item, error)
-                       : npyx_encode_text(dtype, value->bytes, value->nbytes, item, error);
     case NPYX_VALUE_JSON:
+        is_json |= npyx_dtype_kind(dtype) == 'c' && begins_list(value->bytes, value->nbytes);
         return is_json ? npyx_encode_json(host, value->bytes, value->nbytes, dtype, 0, NULL, item, error)
                        : npyx_encode_text(dtype, value->bytes, value->nbytes, item, error);
     default: return npyx_encode_null(dtype, "NULL", item, error);

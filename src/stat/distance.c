@@ -11,7 +11,9 @@
 
 _Static_assert(NPYX_DISTANCE_UNIT == 4 * NPYX_AVX512_NBYTES / 8, "a round of the widest vectors is a unit");
 
-npyx_distance_kernel *npyx_distance_kernel_of(npyx_metric metric, npyx_type type, npyx_simd simd) {
+/* Exists for f8 and f4 and each metric; NULL for other types. */
+static npyx_distance_kernel *distance_kernel_of(npyx_metric metric, npyx_type type) {
+    const npyx_simd simd = npyx_simd_here();
     switch (type) {
     case NPYX_F4: return (*NPYX_KERNELS(simd, distance, f32, kernels))[metric];
     case NPYX_F8: return (*NPYX_KERNELS(simd, distance, f64, kernels))[metric];
@@ -47,15 +49,15 @@ npyx_status npyx_distance_check(const npyx_dtype *dtype, npyx_error *error) {
 
 void npyx_vector_measure(npyx_vector *vector) {
     npyx_distance_sums sums = {0};
-    npyx_distance_kernel_of(NPYX_COSINE, NPYX_F8, npyx_simd_here())(
-        (const uint8_t *)vector->reals, vector->reals, npyx_distance_padded(vector->nelem), &sums);
+    distance_kernel_of(NPYX_COSINE, NPYX_F8)((const uint8_t *)vector->reals, vector->reals,
+                                             npyx_distance_padded(vector->nelem), &sums);
     vector->norm = sqrt(sums.squares);
 }
 
 /* Adds items that the kernels do not accept as they are, with zeros after the last. */
 static void distance_add_widened(npyx_metric metric, const npyx_dtype *dtype, const uint8_t *items,
                                  const double *reals, int64_t nelem, npyx_distance_sums *sums) {
-    npyx_distance_kernel *kernel = npyx_distance_kernel_of(metric, NPYX_F8, npyx_simd_here());
+    npyx_distance_kernel *kernel = distance_kernel_of(metric, NPYX_F8);
     double widened[NPYX_WIDENED_NELEM_MOST + NPYX_BLOCK_NELEM];
     for (int64_t n; nelem > 0; nelem -= n, reals += n, items += n * dtype->itemsize) {
         n = nelem < NPYX_WIDENED_NELEM ? nelem : NPYX_WIDENED_NELEM;
@@ -84,7 +86,7 @@ static double distance_of_sums(npyx_metric metric, const npyx_distance_sums *sum
 npyx_ruler npyx_ruler_of(npyx_metric metric, const npyx_dtype *dtype) {
     npyx_ruler ruler = {.metric = metric, .dtype = dtype};
     if (npyx_dtype_is_native(dtype))
-        ruler.kernel = npyx_distance_kernel_of(metric, dtype->type, npyx_simd_here());
+        ruler.kernel = distance_kernel_of(metric, dtype->type);
     return ruler;
 }
 
