@@ -87,8 +87,13 @@ bool npyx_columns_merge(double *columns, const double *next, int64_t width) {
 
 /* Writes the item that a double was made from. */
 static void columns_put_item(const npyx_dtype *dtype, double real, uint8_t *item) {
-    const npyx_dtype f8 = {.type = NPYX_F8, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = 8};
-    (void)npyx_convert_items(&f8, (const uint8_t *)&real, 1, dtype, item, 0, NULL, NULL);
+    npyx_block block;
+    npyx_block_room room;
+    for (int i = 0; i < NPYX_BLOCK_NELEM; i++)
+        block.f64[i] = real;
+    (void)npyx_block_storer(NPYX_FORM_F64, dtype->type)(&block, room.bytes);
+    for (int64_t i = 0; i < dtype->itemsize; i++)
+        item[i] = room.bytes[npyx_dtype_is_native(dtype) ? i : dtype->itemsize - 1 - i];
 }
 
 /* A whole double as an integer. */
