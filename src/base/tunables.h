@@ -109,7 +109,6 @@
     T(NPYX_BACK_FIRST_NBYTES, 1 << 14, 64)           /* the first block of rows read backwards */ \
     T(NPYX_BACK_MOST_NBYTES, 1 << 18, 64)            /* the largest such block */ \
     T(NPYX_SKIPPED_NBYTES, 1 << 13, 1)               /* a second axis is read in part only if that skips this much of each row */ \
-    T(NPYX_IN_PLACE_NBYTES, 1 << 20, 64)             /* larger BLOBs are read as files are, with interrupts */ \
     T(NPYX_SMALL_ARRAY_NBYTES, 1 << 18, 64)          /* statistics of smaller arrays are computed at once */ \
     T(NPYX_MEMO_WINDOW_NBYTES, 1 << 14, 64)          /* the window on an array that a scalar function was called with before */ \
     T(NPYX_KEPT_HEADER_NBYTES, 1 << 16, 64)          /* longer headers are parsed again for each row */ \

@@ -36,15 +36,21 @@ npyx_status npyx_source_read_exactly(npyx_source *source, int64_t off, void *byt
     return read_nbytes < nbytes ? npyx_source_fail_truncated(source, off, (int64_t)nbytes, error) : NPYX_OK;
 }
 
+npyx_status npyx_source_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
+                               npyx_error *error) {
+    *bytes = NULL;
+    if (source->ops->borrow == NULL)
+        return NPYX_OK;
+    if (off < 0 || off > source->nbytes || nbytes > (uint64_t)(source->nbytes - off))
+        return npyx_source_fail_truncated(source, off, (int64_t)nbytes, error);
+    return source->ops->borrow(source, off, nbytes, bytes, error);
+}
+
 npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, void *scratch,
                                const uint8_t **bytes, npyx_error *error) {
-    if (source->ops->borrow != NULL) {
-        if (off < 0 || off > source->nbytes || nbytes > (uint64_t)(source->nbytes - off))
-            return npyx_source_fail_truncated(source, off, (int64_t)nbytes, error);
-        npyx_status status = source->ops->borrow(source, off, nbytes, bytes, error);
-        if (status != NPYX_OK || *bytes != NULL)
-            return status;
-    }
+    NPYX_TRY(npyx_source_borrow(source, off, nbytes, bytes, error));
+    if (*bytes != NULL)
+        return NPYX_OK;
     *bytes = scratch;
     return npyx_source_read_exactly(source, off, scratch, nbytes, error);
 }

@@ -68,6 +68,10 @@ npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size
 npyx_status npyx_source_read_exactly(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                                      npyx_error *error);
 
+/* Exactly nbytes at off in place, valid as long as the source; *bytes is NULL if the source cannot. */
+npyx_status npyx_source_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
+                               npyx_error *error);
+
 /* Exactly nbytes at off, in place when the source can (*bytes is then valid as long as the source), otherwise
  * read into scratch, which has room for them. */
 npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, void *scratch,

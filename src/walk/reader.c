@@ -77,9 +77,13 @@ static npyx_status aligned_buffer(npyx_reader *reader, size_t nbytes, int64_t fi
 static npyx_status fill_contiguous(npyx_reader *reader, int64_t row, int64_t nrows, npyx_error *error) {
     int64_t off = reader->view.off + row * reader->row_nbytes;
     size_t nbytes = (size_t)(nrows * reader->row_nbytes);
-    uint8_t *scratch = NULL;
-    NPYX_TRY(aligned_buffer(reader, nbytes, reader->source->file_off + off, &scratch, error));
-    return npyx_source_window(reader->source, off, nbytes, scratch, &reader->rows, error);
+    uint8_t *buffer = NULL;
+    NPYX_TRY(npyx_source_borrow(reader->source, off, nbytes, &reader->rows, error));
+    if (reader->rows != NULL)
+        return NPYX_OK;
+    NPYX_TRY(aligned_buffer(reader, nbytes, reader->source->file_off + off, &buffer, error));
+    reader->rows = buffer;
+    return npyx_source_read_exactly(reader->source, off, buffer, nbytes, error);
 }
 
 /* A box of items to copy from the file to C order. */
