@@ -170,7 +170,7 @@ struct npyext_connection {
     npyext_memo_array known[NPYEXT_MEMO_NARRAYS];
     int64_t clock;                /* counts cursors opened, and look-ups of known arrays */
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */
-    /* for its tables that write (table/transaction.h, table/written.h): */
+    /* for its tables that write (table/transaction.h): */
     struct npyext_transaction *open_transactions; /* those with rows pending */
     npyx_file_info *published;                    /* the files of mode 'w+', as published */
     int64_t npublished, capacity_npublished;
