@@ -1,4 +1,4 @@
-#include "shard_writer.h"
+#include "wds_table.h"
 
 #include "format/tar_write.h"
 #include "io/first_bytes.h"
@@ -27,7 +27,7 @@ typedef struct shard_column {
     npyext_table_type type;
 } shard_column;
 
-struct npyext_shard_writer {
+typedef struct shard_writer {
     npyext_transaction transaction;
     npyx_arena arena;
     npyext_shard_paths paths;
@@ -41,13 +41,13 @@ struct npyext_shard_writer {
     npyx_buffer key;  /* of the last sample, if the last shard has one */
     npyx_buffer cell; /* an array on its way into a shard */
     npyx_buffer name;
-};
+} shard_writer;
 
-static npyext_shard_writer *shards_of(npyext_transaction *transaction) {
-    return (npyext_shard_writer *)transaction;
+static shard_writer *shards_of(npyext_transaction *transaction) {
+    return (shard_writer *)transaction;
 }
 
-static npyx_host *shards_host(const npyext_shard_writer *writer) {
+static npyx_host *shards_host(const shard_writer *writer) {
     return &writer->transaction.connection->host;
 }
 
@@ -64,8 +64,7 @@ static npyx_status shards_read_limit(const char *text, const char *name, double 
                        NPYX_SHOWN(text, strlen(text), 40));
 }
 
-static npyx_status shards_read_limits(npyext_shard_writer *writer, const char *const *arguments,
-                                      npyx_error *error) {
+static npyx_status shards_read_limits(shard_writer *writer, const char *const *arguments, npyx_error *error) {
     const char *maxcount = arguments[NPYEXT_TABLE_MAXCOUNT], *maxsize = arguments[NPYEXT_TABLE_MAXSIZE];
     double count = 100000;
     writer->maxsize = 3e9;
@@ -85,7 +84,7 @@ static npyx_status shards_read_limits(npyext_shard_writer *writer, const char *c
 
 /* The columns of the declaration, in the order that Python gives their extensions: by code point, which is
  * the order of UTF-8's bytes, too. */
-static npyx_status shards_sort_columns(npyext_shard_writer *writer, const npyext_declaration *declaration,
+static npyx_status shards_sort_columns(shard_writer *writer, const npyext_declaration *declaration,
                                        npyx_error *error) {
     writer->ncolumns = declaration->ncolumns - NPYEXT_WDS_FIRST_EXT;
     writer->columns = npyx_arena_array(&writer->arena, writer->ncolumns + 1, sizeof writer->columns[0]);
@@ -103,12 +102,12 @@ static npyx_status shards_sort_columns(npyext_shard_writer *writer, const npyext
 
 /* ---- shards ---- */
 
-static shard *shards_last(const npyext_shard_writer *writer) {
+static shard *shards_last(const shard_writer *writer) {
     return &writer->shards[writer->nshards - 1];
 }
 
 static npyx_target *shards_target(npyext_transaction *transaction, int64_t number) {
-    npyext_shard_writer *writer = shards_of(transaction);
+    shard_writer *writer = shards_of(transaction);
     return number < writer->nshards ? &writer->shards[number].target : NULL;
 }
 
@@ -118,12 +117,12 @@ static npyx_target *shards_last_target(npyext_transaction *transaction, int64_t 
     return &last->target;
 }
 
-static void shards_drop_last(npyext_shard_writer *writer) {
+static void shards_drop_last(shard_writer *writer) {
     npyx_target_abandon(&writer->shards[--writer->nshards].target);
 }
 
 /* Adds a shard and opens it at its path. On failure none is added. */
-static npyx_status shards_add(npyext_shard_writer *writer, int64_t number, npyx_target_kind kind,
+static npyx_status shards_add(shard_writer *writer, int64_t number, npyx_target_kind kind,
                               npyx_error *error) {
     const npyext_transaction *transaction = &writer->transaction;
     shard *grown = npyx_grow(shards_host(writer), writer->shards, writer->nshards, &writer->capacity_nshards,
@@ -143,8 +142,7 @@ static npyx_status shards_add(npyext_shard_writer *writer, int64_t number, npyx_
     return status;
 }
 
-static npyx_status shards_take_key(npyext_shard_writer *writer, const char *key, size_t nbytes,
-                                   npyx_error *error) {
+static npyx_status shards_take_key(shard_writer *writer, const char *key, size_t nbytes, npyx_error *error) {
     npyx_buffer_reset(&writer->key);
     npyx_buffer_append(&writer->key, key, nbytes);
     return npyx_buffer_check(&writer->key, error);
@@ -152,7 +150,7 @@ static npyx_status shards_take_key(npyext_shard_writer *writer, const char *key,
 
 /* Counts the samples of a shard and the bytes of their parts, takes the last one's key, and finds where the
  * shard's end begins. */
-static npyx_status shards_measure(npyext_shard_writer *writer, npyx_source *source, shard *measured,
+static npyx_status shards_measure(shard_writer *writer, npyx_source *source, shard *measured,
                                   int64_t *end_off, npyx_error *error) {
     npyx_tar_walk tar = {.window.source = source};
     npyx_sample_walk walk = {0};
@@ -173,13 +171,13 @@ static npyx_status shards_measure(npyext_shard_writer *writer, npyx_source *sour
     return status;
 }
 
-static bool shard_is_full(const npyext_shard_writer *writer, const shard *of) {
+static bool shard_is_full(const shard_writer *writer, const shard *of) {
     return writer->paths.has_number &&
            (of->nsamples >= writer->maxcount || (double)of->payload_nbytes >= writer->maxsize);
 }
 
 /* Opens a copy of an existing shard, with its end cut off. NPYX_DONE: it is full. */
-static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
+static npyx_status shards_reopen(shard_writer *writer, int64_t number, npyx_error *error) {
     npyx_source *source = NULL;
     int64_t end_off = 0;
     NPYX_TRY(shards_add(writer, number, NPYX_TARGET_COPY, error));
@@ -200,7 +198,7 @@ static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, np
 /* ---- a transaction ---- */
 
 /* The number of the shard to continue with; -1 if there is none. */
-static npyx_status shards_find_last(npyext_shard_writer *writer, int64_t *number, npyx_error *error) {
+static npyx_status shards_find_last(shard_writer *writer, int64_t *number, npyx_error *error) {
     const npyext_written *written = &writer->transaction.written;
     if (!writer->transaction.is_own && writer->paths.has_number)
         return npyext_shard_paths_find(&writer->paths, INT64_MAX, number, NULL, error);
@@ -209,7 +207,7 @@ static npyx_status shards_find_last(npyext_shard_writer *writer, int64_t *number
 }
 
 static npyx_status shards_open(npyext_transaction *transaction, npyx_error *error) {
-    npyext_shard_writer *writer = shards_of(transaction);
+    shard_writer *writer = shards_of(transaction);
     int64_t number = -1;
     writer->nshards = 0; /* those of the last transaction are closed */
     if (!transaction->written.is_there)
@@ -224,7 +222,7 @@ static npyx_status shards_open(npyext_transaction *transaction, npyx_error *erro
 }
 
 /* Notes the state of the last shard, as if it had no end. A resting shard has no sink, but always an end. */
-static void shards_note_place(const npyext_shard_writer *writer, shard_mark *mark) {
+static void shards_note_place(const shard_writer *writer, shard_mark *mark) {
     const shard *last = shards_last(writer);
     *mark = (shard_mark){.nshards = writer->nshards,
                          .nsamples = last->nsamples,
@@ -234,7 +232,7 @@ static void shards_note_place(const npyext_shard_writer *writer, shard_mark *mar
 }
 
 static npyx_status shards_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
-    const npyext_shard_writer *writer = shards_of(transaction);
+    const shard_writer *writer = shards_of(transaction);
     shard_mark *mark = npyx_alloc(shards_host(writer), sizeof *mark + writer->key.nbytes);
     NPYX_TRY(npyx_check_memory(mark, error));
     shards_note_place(writer, mark);
@@ -246,7 +244,7 @@ static npyx_status shards_mark(npyext_transaction *transaction, void **place, np
 
 /* Removes the samples after a mark. Its shard must not rest any longer: another writer of the set would
  * remove its file. */
-static npyx_status shards_return(npyext_shard_writer *writer, const shard_mark *mark, npyx_error *error) {
+static npyx_status shards_return(shard_writer *writer, const shard_mark *mark, npyx_error *error) {
     while (writer->nshards > mark->nshards)
         shards_drop_last(writer);
     shard *last = shards_last(writer);
@@ -259,13 +257,13 @@ static npyx_status shards_return(npyext_shard_writer *writer, const shard_mark *
 
 static npyx_status shards_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *to,
                                    npyx_error *error) {
-    npyext_shard_writer *writer = shards_of(transaction);
+    shard_writer *writer = shards_of(transaction);
     const shard_mark *mark = to->place;
     NPYX_TRY(shards_return(writer, mark, error));
     return shards_take_key(writer, mark->key, mark->key_nbytes, error);
 }
 
-static npyx_status shards_end_last(npyext_shard_writer *writer, npyx_error *error) {
+static npyx_status shards_end_last(shard_writer *writer, npyx_error *error) {
     shard *last = shards_last(writer);
     if (last->end_nbytes >= 0)
         return NPYX_OK;
@@ -276,7 +274,7 @@ static npyx_status shards_end_last(npyext_shard_writer *writer, npyx_error *erro
 }
 
 static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *error) {
-    npyext_shard_writer *writer = shards_of(transaction);
+    shard_writer *writer = shards_of(transaction);
     npyx_name_list list = {0};
     int64_t last = shards_last(writer)->number, highest = -1;
     NPYX_TRY(npyext_shard_paths_find(&writer->paths, last, &highest, &list, error));
@@ -290,7 +288,7 @@ static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *er
 /* ---- samples ---- */
 
 /* Makes a .npy or .ten file, in writer->cell, from an array that was not given as one. */
-static npyx_status shards_array_cell(npyext_shard_writer *writer, bool is_ten, sqlite3_value *value,
+static npyx_status shards_array_cell(shard_writer *writer, bool is_ten, sqlite3_value *value,
                                      npyx_error *error) {
     static const npyext_caller caller = {"a cell", "cell"};
     static const npyx_value no_name = {.kind = NPYX_VALUE_TEXT, .bytes = ""};
@@ -339,8 +337,7 @@ static npyx_status shards_describe(npyx_archive *archive, npyx_host *host, npyx_
 
 /* A file of an array is stored as it is. Unless it were checked here, damage would first be found in
  * training. */
-static npyx_status shards_check_file(const npyext_shard_writer *writer, const npyx_value *cell,
-                                     npyx_error *error) {
+static npyx_status shards_check_file(const shard_writer *writer, const npyx_value *cell, npyx_error *error) {
     npyx_source *source = NULL;
     npyx_archive *archive = NULL;
     npyx_host *host = shards_host(writer);
@@ -353,9 +350,9 @@ static npyx_status shards_check_file(const npyext_shard_writer *writer, const np
 
 /* The bytes of a cell, valid until the next one and as long as room: a file for an array, otherwise its bytes
  * or its text. */
-static npyx_status shards_cell_bytes(npyext_shard_writer *writer, const shard_column *column,
-                                     sqlite3_value *value, char room[NPYX_NUMBER_TEXT_NBYTES],
-                                     npyx_value *cell, npyx_error *error) {
+static npyx_status shards_cell_bytes(shard_writer *writer, const shard_column *column, sqlite3_value *value,
+                                     char room[NPYX_NUMBER_TEXT_NBYTES], npyx_value *cell,
+                                     npyx_error *error) {
     npyx_value checked;
     bool is_npy = shard_ends_as(column->ext, "npy"),
          is_ten = shard_ends_as(column->ext, "ten") || shard_ends_as(column->ext, "tb");
@@ -374,9 +371,8 @@ static npyx_status shards_cell_bytes(npyext_shard_writer *writer, const shard_co
     return npyext_wds_decode(column->type, (const uint8_t *)cell->bytes, cell->nbytes, &checked, error);
 }
 
-static npyx_status shards_append_part(npyext_shard_writer *writer, const npyx_value *key,
-                                      const shard_column *column, sqlite3_value *value, shard *last,
-                                      npyx_error *error) {
+static npyx_status shards_append_part(shard_writer *writer, const npyx_value *key, const shard_column *column,
+                                      sqlite3_value *value, shard *last, npyx_error *error) {
     npyx_value cell;
     char room[NPYX_NUMBER_TEXT_NBYTES];
     npyx_status status = shards_cell_bytes(writer, column, value, room, &cell, error);
@@ -397,8 +393,8 @@ static npyx_status shards_append_part(npyext_shard_writer *writer, const npyx_va
     return NPYX_OK;
 }
 
-static npyx_status shards_append_parts(npyext_shard_writer *writer, const npyx_value *key,
-                                       sqlite3_value **values, npyx_error *error) {
+static npyx_status shards_append_parts(shard_writer *writer, const npyx_value *key, sqlite3_value **values,
+                                       npyx_error *error) {
     shard *last = shards_last(writer);
     int nparts = 0;
     for (int i = 0; i < writer->ncolumns; i++) {
@@ -414,7 +410,7 @@ static npyx_status shards_append_parts(npyext_shard_writer *writer, const npyx_v
 
 /* A full shard is finished before the next sample, as by ShardWriter. One that is not full has an end if a
  * COMMIT was put off, and loses it again. */
-static npyx_status shards_make_room(npyext_shard_writer *writer, npyx_error *error) {
+static npyx_status shards_make_room(shard_writer *writer, npyx_error *error) {
     shard *last = shards_last(writer);
     if (!shard_is_full(writer, last))
         return last->end_nbytes < 0 ? NPYX_OK : npyx_sink_cut(last->target.sink, last->end_nbytes, error);
@@ -424,8 +420,8 @@ static npyx_status shards_make_room(npyext_shard_writer *writer, npyx_error *err
 }
 
 /* Adds a sample; on failure, part of it may be there. */
-static npyx_status shards_write_sample(npyext_shard_writer *writer, const npyx_value *key,
-                                       sqlite3_value **values, npyx_error *error) {
+static npyx_status shards_write_sample(shard_writer *writer, const npyx_value *key, sqlite3_value **values,
+                                       npyx_error *error) {
     npyx_status opened = shards_make_room(writer, error);
     if (opened == NPYX_INVALID) /* something in the way is not the row's fault */
         opened = error->status = NPYX_IO;
@@ -443,7 +439,7 @@ static npyx_status shards_write_sample(npyext_shard_writer *writer, const npyx_v
 }
 
 static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value **values, npyx_error *error) {
-    npyext_shard_writer *writer = shards_of(transaction);
+    shard_writer *writer = shards_of(transaction);
     npyx_value key;
     npyext_connection_begin(transaction->connection);
     char room[NPYX_NUMBER_TEXT_NBYTES];
@@ -467,7 +463,7 @@ static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value 
 /* ---- making and freeing ---- */
 
 static void shards_free(npyext_transaction *transaction) {
-    npyext_shard_writer *writer = shards_of(transaction);
+    shard_writer *writer = shards_of(transaction);
     npyx_host *host = shards_host(writer);
     npyext_transaction_clear(transaction);
     npyx_free(host, writer->shards);
@@ -491,7 +487,7 @@ static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
 npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *table,
                                     npyext_declaration *declaration, npyext_transaction **writer,
                                     npyx_error *error) {
-    npyext_shard_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
+    shard_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
     made->transaction = (npyext_transaction){.ops = &shard_writer_ops,
                                              .connection = connection,
@@ -511,11 +507,4 @@ npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *t
     else
         shards_free(&made->transaction);
     return status;
-}
-
-void npyext_shard_writer_fail_read(const npyext_transaction *writer, npyx_error *error) {
-    npyx_error_set(error, NPYX_INVALID, -1,
-                   "table %.60s only adds samples; to read committed ones, create another table, as in "
-                   "CREATE VIRTUAL TABLE s USING wds('train-*.tar')",
-                   writer->table);
 }

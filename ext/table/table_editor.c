@@ -1,4 +1,4 @@
-#include "table_editor.h"
+/* The editor of a table that changes rows in place (table_writer.h). */
 
 #include "io/edit.h"
 #include "table_writer.h"
@@ -301,15 +301,15 @@ static void editor_free(npyext_transaction *transaction) {
     npyx_free(host, editor_of(transaction));
 }
 
-const npyext_transaction_ops npyext_table_editor_ops = {.open = editor_open,
-                                                        .mark = editor_mark,
-                                                        .cut_back = editor_cut_back,
-                                                        .finish = editor_finish,
-                                                        .target = editor_target,
-                                                        .close = editor_close,
-                                                        .update = editor_update,
-                                                        .read = editor_read,
-                                                        .free = editor_free};
+static const npyext_transaction_ops editor_ops = {.open = editor_open,
+                                                  .mark = editor_mark,
+                                                  .cut_back = editor_cut_back,
+                                                  .finish = editor_finish,
+                                                  .target = editor_target,
+                                                  .close = editor_close,
+                                                  .update = editor_update,
+                                                  .read = editor_read,
+                                                  .free = editor_free};
 
 /* ---- making an editor ---- */
 
@@ -344,7 +344,7 @@ npyx_status npyext_table_editor_new(npyext_connection *connection, const char *t
                                     npyx_error *error) {
     table_editor *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
-    made->transaction = (npyext_transaction){.ops = &npyext_table_editor_ops,
+    made->transaction = (npyext_transaction){.ops = &editor_ops,
                                              .connection = connection,
                                              .table = table,
                                              .path = declaration->arguments[NPYEXT_TABLE_PATH]};

@@ -56,14 +56,30 @@ void npyext_table_writer_shape_layout(const npyext_table_writer *writer, npyext_
 
 extern const npyext_transaction_ops npyext_table_writer_ops;
 
-/* The ops' insert. */
-npyx_status npyext_table_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
-                                       npyx_error *error);
-/* The number of the next row. */
-int64_t npyext_table_writer_next(const npyext_transaction *transaction);
-
 /* Stores a number of one of the usual types, in the host's byte order, without a detour: most of what is ever
  * written. False for anything that needs a closer look. */
 bool npyext_store_plain(npyx_type type, sqlite3_value *value, uint8_t *item);
+
+/* ---- the editor ----
+ * What a typed table with mode='r+' changes: rows of a .npy, in place.
+ *
+ * The file itself is never written to. The first change of a transaction copies it (sharing blocks, if the
+ * file system can), and all changes go into the copy (io/edit.h), which takes the file's place at COMMIT. So
+ * others see the old rows until then, and a crash leaves them. A SELECT from the table in between reads the
+ * copy.
+ *
+ * SQLite's UPDATE first reads all rows that it is going to change, and then changes them. What was read and
+ * what is copied must be the same file; if another program has replaced it in between, the statement fails.
+ */
+
+/* Makes an editor, and the columns of the declaration from the file's header. The declaration and table must
+ * outlive the editor. NPYX_INVALID for a file that is not a .npy, and for arrays whose items cannot be
+ * written. */
+npyx_status npyext_table_editor_new(npyext_connection *connection, const char *table,
+                                    npyext_declaration *declaration, npyext_transaction **editor,
+                                    npyx_error *error);
+
+/* Notes which file a cursor of the table reads. The transaction must be an editor's. */
+void npyext_table_editor_has_read(npyext_transaction *transaction, const npyx_file_info *info);
 
 #endif
