@@ -5,14 +5,6 @@
 #include "shard_paths.h"
 #include "source/array_value.h"
 
-/* A shard that the transaction writes. */
-typedef struct shard {
-    int64_t number;
-    npyx_target target;
-    int64_t nsamples, payload_nbytes;
-    int64_t end_nbytes; /* how long it was before its end was written; -1: it has no end yet */
-} shard;
-
 /* The state of the last shard, and the key of its last sample. */
 typedef struct shard_mark {
     int64_t nshards, nsamples, payload_nbytes, nbytes;
@@ -35,11 +27,11 @@ typedef struct shard_writer {
     double maxsize;
     shard_column *columns;
     int ncolumns;
-    /* for the open transaction */
-    shard *shards;
-    int64_t nshards, capacity_nshards;
-    npyx_buffer key;  /* of the last sample, if the last shard has one */
-    npyx_buffer cell; /* an array on its way into a shard */
+    /* of the last shard, for the open transaction */
+    int64_t nsamples, payload_nbytes;
+    int64_t end_nbytes; /* how long it was before its end was written; -1: it has no end yet */
+    npyx_buffer key;    /* of its last sample, if it has one */
+    npyx_buffer cell;   /* an array on its way into a shard */
     npyx_buffer name;
 } shard_writer;
 
@@ -102,44 +94,24 @@ static npyx_status shards_sort_columns(shard_writer *writer, const npyext_declar
 
 /* ---- shards ---- */
 
-static shard *shards_last(const shard_writer *writer) {
-    return &writer->shards[writer->nshards - 1];
-}
-
-static npyx_target *shards_target(npyext_transaction *transaction, int64_t number) {
-    shard_writer *writer = shards_of(transaction);
-    return number < writer->nshards ? &writer->shards[number].target : NULL;
-}
-
-static npyx_target *shards_last_target(npyext_transaction *transaction, int64_t *number) {
-    shard *last = shards_last(shards_of(transaction));
-    *number = last->number;
-    return &last->target;
-}
-
-static void shards_drop_last(shard_writer *writer) {
-    npyx_target_abandon(&writer->shards[--writer->nshards].target);
+static npyx_target *shards_last(const shard_writer *writer) {
+    return npyext_transaction_last_target(&writer->transaction);
 }
 
 /* Adds a shard and opens it at its path. On failure none is added. */
 static npyx_status shards_add(shard_writer *writer, int64_t number, npyx_target_kind kind,
                               npyx_error *error) {
-    const npyext_transaction *transaction = &writer->transaction;
-    shard *grown = npyx_grow(shards_host(writer), writer->shards, writer->nshards, &writer->capacity_nshards,
-                             sizeof *grown);
-    NPYX_TRY(npyx_check_memory(grown, error));
-    writer->shards = grown;
-    NPYX_TRY(npyext_shard_path(&writer->paths, number, &writer->name, error));
-    shard *added = &grown[writer->nshards++];
-    *added = (shard){.number = number, .end_nbytes = -1, .target.is_tar = true};
+    npyext_transaction *transaction = &writer->transaction;
     /* only the first transaction of mode 'w+' replaces shards */
-    added->target.must_be_new =
-        kind == NPYX_TARGET_NEW && (!transaction->is_own || transaction->written.is_there);
-    npyx_status status =
-        npyext_transaction_open_target(&writer->transaction, &added->target, kind, writer->name.bytes, error);
-    if (status != NPYX_OK)
-        shards_drop_last(writer);
-    return status;
+    const npyx_target shard = {.is_tar = true,
+                               .must_be_new = kind == NPYX_TARGET_NEW &&
+                                              (!transaction->is_own || transaction->written.is_there)};
+    NPYX_TRY(npyext_shard_path(&writer->paths, number, &writer->name, error));
+    NPYX_TRY(npyext_transaction_add_target(transaction, shard, kind, writer->name.bytes, error));
+    transaction->number = number;
+    writer->nsamples = writer->payload_nbytes = 0;
+    writer->end_nbytes = -1;
+    return NPYX_OK;
 }
 
 static npyx_status shards_take_key(shard_writer *writer, const char *key, size_t nbytes, npyx_error *error) {
@@ -148,10 +120,10 @@ static npyx_status shards_take_key(shard_writer *writer, const char *key, size_t
     return npyx_buffer_check(&writer->key, error);
 }
 
-/* Counts the samples of a shard and the bytes of their parts, takes the last one's key, and finds where the
- * shard's end begins. */
-static npyx_status shards_measure(shard_writer *writer, npyx_source *source, shard *measured,
-                                  int64_t *end_off, npyx_error *error) {
+/* Counts the samples of the last shard and the bytes of their parts, takes the last one's key, and finds
+ * where the shard's end begins. */
+static npyx_status shards_measure(shard_writer *writer, npyx_source *source, int64_t *end_off,
+                                  npyx_error *error) {
     npyx_tar_walk tar = {.window.source = source};
     npyx_sample_walk walk = {0};
     npyx_status status = NPYX_OK;
@@ -159,11 +131,11 @@ static npyx_status shards_measure(shard_writer *writer, npyx_source *source, sha
     npyx_sample_walk_begin(&walk, source->host);
     while (status == NPYX_OK && (status = npyx_tar_next(&tar, error)) == NPYX_OK) {
         status = npyx_sample_walk_take(&walk, &tar.member, error);
-        measured->payload_nbytes += walk.sample >= 0 ? tar.member.data_nbytes : 0;
+        writer->payload_nbytes += walk.sample >= 0 ? tar.member.data_nbytes : 0;
         *end_off = tar.off;
     }
     if (status == NPYX_DONE) {
-        measured->nsamples = walk.nsamples;
+        writer->nsamples = walk.nsamples;
         status = shards_take_key(writer, walk.sample_key.bytes, walk.sample_key.nbytes, error);
     }
     npyx_sample_walk_clear(&walk);
@@ -171,9 +143,9 @@ static npyx_status shards_measure(shard_writer *writer, npyx_source *source, sha
     return status;
 }
 
-static bool shard_is_full(const shard_writer *writer, const shard *of) {
+static bool shards_last_is_full(const shard_writer *writer) {
     return writer->paths.has_number &&
-           (of->nsamples >= writer->maxcount || (double)of->payload_nbytes >= writer->maxsize);
+           (writer->nsamples >= writer->maxcount || (double)writer->payload_nbytes >= writer->maxsize);
 }
 
 /* Opens a copy of an existing shard, with its end cut off. NPYX_DONE: it is full. */
@@ -181,17 +153,17 @@ static npyx_status shards_reopen(shard_writer *writer, int64_t number, npyx_erro
     npyx_source *source = NULL;
     int64_t end_off = 0;
     NPYX_TRY(shards_add(writer, number, NPYX_TARGET_COPY, error));
-    shard *opened = shards_last(writer);
-    npyx_status status = npyx_source_open_sink(opened->target.sink, &source, error);
+    npyx_sink *sink = shards_last(writer)->sink;
+    npyx_status status = npyx_source_open_sink(sink, &source, error);
     if (status == NPYX_OK)
-        status = shards_measure(writer, source, opened, &end_off, error);
+        status = shards_measure(writer, source, &end_off, error);
     npyx_source_close(source);
-    if (status == NPYX_OK && shard_is_full(writer, opened))
+    if (status == NPYX_OK && shards_last_is_full(writer))
         status = NPYX_DONE;
     if (status == NPYX_OK)
-        status = npyx_sink_cut(opened->target.sink, end_off, error);
+        status = npyx_sink_cut(sink, end_off, error);
     if (status != NPYX_OK)
-        shards_drop_last(writer);
+        npyext_transaction_drop_target(&writer->transaction);
     return status;
 }
 
@@ -209,7 +181,6 @@ static npyx_status shards_find_last(shard_writer *writer, int64_t *number, npyx_
 static npyx_status shards_open(npyext_transaction *transaction, npyx_error *error) {
     shard_writer *writer = shards_of(transaction);
     int64_t number = -1;
-    writer->nshards = 0; /* those of the last transaction are closed */
     if (!transaction->written.is_there)
         NPYX_TRY(npyext_shard_paths_sweep(&writer->paths, error));
     NPYX_TRY(shards_find_last(writer, &number, error));
@@ -223,11 +194,11 @@ static npyx_status shards_open(npyext_transaction *transaction, npyx_error *erro
 
 /* Notes the state of the last shard, as if it had no end. A resting shard has no sink, but always an end. */
 static void shards_note_place(const shard_writer *writer, shard_mark *mark) {
-    const shard *last = shards_last(writer);
-    *mark = (shard_mark){.nshards = writer->nshards,
-                         .nsamples = last->nsamples,
-                         .payload_nbytes = last->payload_nbytes,
-                         .nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes,
+    *mark = (shard_mark){.nshards = writer->transaction.ntargets,
+                         .nsamples = writer->nsamples,
+                         .payload_nbytes = writer->payload_nbytes,
+                         .nbytes =
+                             writer->end_nbytes >= 0 ? writer->end_nbytes : shards_last(writer)->sink->nbytes,
                          .key_nbytes = writer->key.nbytes};
 }
 
@@ -245,14 +216,14 @@ static npyx_status shards_mark(npyext_transaction *transaction, void **place, np
 /* Removes the samples after a mark. Its shard must not rest any longer: another writer of the set would
  * remove its file. */
 static npyx_status shards_return(shard_writer *writer, const shard_mark *mark, npyx_error *error) {
-    while (writer->nshards > mark->nshards)
-        shards_drop_last(writer);
-    shard *last = shards_last(writer);
-    NPYX_TRY(npyx_target_resume(&last->target, error));
-    last->nsamples = mark->nsamples;
-    last->payload_nbytes = mark->payload_nbytes;
-    last->end_nbytes = -1;
-    return npyx_sink_cut(last->target.sink, mark->nbytes, error);
+    for (; writer->transaction.ntargets > mark->nshards; writer->transaction.number--)
+        npyext_transaction_drop_target(&writer->transaction);
+    npyx_target *last = shards_last(writer);
+    NPYX_TRY(npyx_target_resume(last, error));
+    writer->nsamples = mark->nsamples;
+    writer->payload_nbytes = mark->payload_nbytes;
+    writer->end_nbytes = -1;
+    return npyx_sink_cut(last->sink, mark->nbytes, error);
 }
 
 static npyx_status shards_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *to,
@@ -264,19 +235,19 @@ static npyx_status shards_cut_back(npyext_transaction *transaction, const npyext
 }
 
 static npyx_status shards_end_last(shard_writer *writer, npyx_error *error) {
-    shard *last = shards_last(writer);
-    if (last->end_nbytes >= 0)
+    if (writer->end_nbytes >= 0)
         return NPYX_OK;
-    int64_t nbytes = last->target.sink->nbytes;
-    NPYX_TRY(npyx_tar_write_end(last->target.sink, error));
-    last->end_nbytes = nbytes;
+    npyx_sink *sink = shards_last(writer)->sink;
+    int64_t nbytes = sink->nbytes;
+    NPYX_TRY(npyx_tar_write_end(sink, error));
+    writer->end_nbytes = nbytes;
     return NPYX_OK;
 }
 
 static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *error) {
     shard_writer *writer = shards_of(transaction);
     npyx_name_list list = {0};
-    int64_t last = shards_last(writer)->number, highest = -1;
+    int64_t last = transaction->number, highest = -1;
     NPYX_TRY(npyext_shard_paths_find(&writer->paths, last, &highest, &list, error));
     if (highest > last) /* a reader would take it for one of the new ones */
         return npyx_refuse(error,
@@ -372,7 +343,7 @@ static npyx_status shards_cell_bytes(shard_writer *writer, const shard_column *c
 }
 
 static npyx_status shards_append_part(shard_writer *writer, const npyx_value *key, const shard_column *column,
-                                      sqlite3_value *value, shard *last, npyx_error *error) {
+                                      sqlite3_value *value, npyx_error *error) {
     npyx_value cell;
     char room[NPYX_NUMBER_TEXT_NBYTES];
     npyx_status status = shards_cell_bytes(writer, column, value, room, &cell, error);
@@ -387,21 +358,20 @@ static npyx_status shards_append_part(shard_writer *writer, const npyx_value *ke
     npyx_buffer_append_char(name, '.');
     npyx_buffer_append_text(name, column->ext);
     NPYX_TRY(npyx_buffer_check(name, error));
-    NPYX_TRY(
-        npyx_tar_write_member(last->target.sink, name->bytes, name->nbytes, cell.bytes, cell.nbytes, error));
-    last->payload_nbytes += (int64_t)cell.nbytes;
+    NPYX_TRY(npyx_tar_write_member(shards_last(writer)->sink, name->bytes, name->nbytes, cell.bytes,
+                                   cell.nbytes, error));
+    writer->payload_nbytes += (int64_t)cell.nbytes;
     return NPYX_OK;
 }
 
 static npyx_status shards_append_parts(shard_writer *writer, const npyx_value *key, sqlite3_value **values,
                                        npyx_error *error) {
-    shard *last = shards_last(writer);
     int nparts = 0;
     for (int i = 0; i < writer->ncolumns; i++) {
         sqlite3_value *value = values[writer->columns[i].value];
         if (sqlite3_value_type(value) == SQLITE_NULL)
             continue;
-        NPYX_TRY(shards_append_part(writer, key, &writer->columns[i], value, last, error));
+        NPYX_TRY(shards_append_part(writer, key, &writer->columns[i], value, error));
         nparts++;
     }
     return nparts > 0 ? NPYX_OK
@@ -411,12 +381,12 @@ static npyx_status shards_append_parts(shard_writer *writer, const npyx_value *k
 /* A full shard is finished before the next sample, as by ShardWriter. One that is not full has an end if a
  * COMMIT was put off, and loses it again. */
 static npyx_status shards_make_room(shard_writer *writer, npyx_error *error) {
-    shard *last = shards_last(writer);
-    if (!shard_is_full(writer, last))
-        return last->end_nbytes < 0 ? NPYX_OK : npyx_sink_cut(last->target.sink, last->end_nbytes, error);
+    npyx_target *last = shards_last(writer);
+    if (!shards_last_is_full(writer))
+        return writer->end_nbytes < 0 ? NPYX_OK : npyx_sink_cut(last->sink, writer->end_nbytes, error);
     NPYX_TRY(shards_end_last(writer, error));
-    NPYX_TRY(npyx_target_rest(&last->target, error));
-    return shards_add(writer, last->number + 1, NPYX_TARGET_NEW, error);
+    NPYX_TRY(npyx_target_rest(last, error));
+    return shards_add(writer, writer->transaction.number + 1, NPYX_TARGET_NEW, error);
 }
 
 /* Adds a sample; on failure, part of it may be there. */
@@ -426,15 +396,12 @@ static npyx_status shards_write_sample(shard_writer *writer, const npyx_value *k
     if (opened == NPYX_INVALID) /* something in the way is not the row's fault */
         opened = error->status = NPYX_IO;
     NPYX_TRY(opened);
-    shard *last = shards_last(writer);
-    last->end_nbytes = -1;
-    bool is_same = last->nsamples > 0 && writer->key.nbytes == key->nbytes &&
-                   memcmp(writer->key.bytes, key->bytes, key->nbytes) == 0;
-    if (is_same)
+    writer->end_nbytes = -1;
+    if (writer->nsamples > 0 && npyx_is_same(writer->key.bytes, writer->key.nbytes, key->bytes, key->nbytes))
         return npyx_refuse(error, "__key__ '%.*s' is the same as that of the sample before",
                            NPYX_SHOWN(key->bytes, key->nbytes, 100));
     NPYX_TRY(shards_append_parts(writer, key, values, error));
-    last->nsamples++;
+    writer->nsamples++;
     return shards_take_key(writer, key->bytes, key->nbytes, error);
 }
 
@@ -466,7 +433,6 @@ static void shards_free(npyext_transaction *transaction) {
     shard_writer *writer = shards_of(transaction);
     npyx_host *host = shards_host(writer);
     npyext_transaction_clear(transaction);
-    npyx_free(host, writer->shards);
     npyx_buffer_clear(&writer->key);
     npyx_buffer_clear(&writer->cell);
     npyx_buffer_clear(&writer->name);
@@ -479,8 +445,6 @@ static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
                                                         .mark = shards_mark,
                                                         .cut_back = shards_cut_back,
                                                         .finish = shards_finish,
-                                                        .target = shards_target,
-                                                        .last = shards_last_target,
                                                         .insert = shards_insert,
                                                         .free = shards_free};
 

@@ -31,7 +31,6 @@ typedef struct npyext_table_writer {
     int64_t row_nelem, row_nbytes;
     npyext_layout layout; /* its columns */
     /* for the open transaction */
-    npyx_target target;
     size_t header_nbytes;
     int version_major;
     npyx_archive_writer *archive;

@@ -20,6 +20,10 @@ static npyext_table_writer *writer_of(npyext_transaction *transaction) {
     return (npyext_table_writer *)transaction;
 }
 
+static npyx_sink *file_sink(const npyext_table_writer *writer) {
+    return npyext_transaction_last_target(&writer->transaction)->sink;
+}
+
 /* ---- rows: their shape ---- */
 
 npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
@@ -48,7 +52,7 @@ static npyx_status append_whole_row(npyext_table_writer *writer, sqlite3_value *
     memcpy(rows.shape, writer->shape + 1, sizeof rows.shape[0] * (size_t)rows.ndim);
     row->out.nbytes = NPYEXT_HEADER_NBYTES;
     NPYX_TRY(npyext_rows_append(&rows, row, NULL, &caller, value, error));
-    return npyx_sink_append(writer->target.sink, npyext_array_builder_items(row), (size_t)writer->row_nbytes,
+    return npyx_sink_append(file_sink(writer), npyext_array_builder_items(row), (size_t)writer->row_nbytes,
                             error);
 }
 
@@ -103,7 +107,7 @@ static npyx_status append_columns(npyext_table_writer *writer, sqlite3_value **v
         if (status != NPYX_OK)
             return npyx_error_place(error, status, "column '%.60s'", column->name);
     }
-    return npyx_sink_append(writer->target.sink, item, (size_t)writer->row_nbytes, error);
+    return npyx_sink_append(file_sink(writer), item, (size_t)writer->row_nbytes, error);
 }
 
 static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_value **values,
@@ -148,15 +152,6 @@ static npyx_status file_insert(npyext_transaction *transaction, sqlite3_value **
                                          : append_columns(writer, values, error);
 }
 
-static npyx_target *file_target(npyext_transaction *transaction, int64_t number) {
-    return number == 0 ? &writer_of(transaction)->target : NULL;
-}
-
-static npyx_target *file_last(npyext_transaction *transaction, int64_t *number) {
-    *number = 0;
-    return &writer_of(transaction)->target;
-}
-
 /* ---- savepoints ---- */
 
 static npyx_status file_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
@@ -177,7 +172,7 @@ static npyx_status file_mark(npyext_transaction *transaction, void **place, npyx
 static npyx_status file_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *mark,
                                  npyx_error *error) {
     npyext_table_writer *writer = writer_of(transaction);
-    npyx_sink *sink = writer->target.sink;
+    npyx_sink *sink = file_sink(writer);
     if (writer->archive != NULL)
         return npyx_archive_writer_return(writer->archive, mark->place, error);
     return npyx_sink_cut(sink, sink->nbytes - (transaction->nrows - mark->nrows) * writer->row_nbytes, error);
@@ -193,9 +188,11 @@ static void file_close(npyext_transaction *transaction) {
 
 /* ---- the first row ---- */
 
-static npyx_status open_target(npyext_table_writer *writer, npyx_target_kind kind, npyx_error *error) {
+static npyx_status open_target(npyext_table_writer *writer, npyx_target_kind kind, bool must_be_new,
+                               npyx_error *error) {
     npyext_transaction *transaction = &writer->transaction;
-    return npyext_transaction_open_target(transaction, &writer->target, kind, transaction->path, error);
+    return npyext_transaction_add_target(transaction, (npyx_target){.must_be_new = must_be_new}, kind,
+                                         transaction->path, error);
 }
 
 /* Describes the array that rows are added to, from the file that is locked rather than the one at the
@@ -204,7 +201,7 @@ static npyx_status read_header(const npyext_table_writer *writer, npyx_array *ar
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
     size_t head_nbytes = 0;
     npyx_source *source = NULL;
-    NPYX_TRY(npyx_source_open_sink(writer->target.sink, &source, error));
+    NPYX_TRY(npyx_source_open_sink(file_sink(writer), &source, error));
     npyx_status status = npyx_source_read(source, 0, head, sizeof head, &head_nbytes, error);
     if (status == NPYX_OK)
         status = npyx_header_npy_read(source, head, head_nbytes, array, error);
@@ -247,7 +244,7 @@ static npyx_status take_header(npyext_table_writer *writer, npyx_array *array, i
     writer->header_nbytes = (size_t)array->data_off;
     writer->version_major = array->version_major;
     *end_off = array->data_off + array->nbytes;
-    return check_after(writer->target.sink, *end_off, error);
+    return check_after(file_sink(writer), *end_off, error);
 }
 
 static npyx_status find_end(npyext_table_writer *writer, int64_t *end_off, npyx_error *error) {
@@ -263,12 +260,12 @@ static npyx_status find_end(npyext_table_writer *writer, int64_t *end_off, npyx_
 static npyx_status go_to_end(npyext_table_writer *writer, npyx_error *error) {
     int64_t end_off = 0;
     NPYX_TRY(find_end(writer, &end_off, error));
-    if (writer->target.sink->nbytes == end_off)
+    if (file_sink(writer)->nbytes == end_off)
         return NPYX_OK;
-    npyx_target_abandon(&writer->target);
-    NPYX_TRY(open_target(writer, NPYX_TARGET_COPY, error));
+    npyext_transaction_drop_target(&writer->transaction);
+    NPYX_TRY(open_target(writer, NPYX_TARGET_COPY, false, error));
     NPYX_TRY(find_end(writer, &end_off, error));
-    return npyx_sink_cut(writer->target.sink, end_off, error);
+    return npyx_sink_cut(file_sink(writer), end_off, error);
 }
 
 /* Reserves room for the header, whose size does not depend on the number of rows. */
@@ -281,7 +278,7 @@ static npyx_status reserve_header(npyext_table_writer *writer, npyx_error *error
     if (status == NPYX_OK) {
         writer->header_nbytes = header.nbytes;
         writer->version_major = (uint8_t)header.bytes[6];
-        status = npyx_sink_append(writer->target.sink, header.bytes, header.nbytes, error);
+        status = npyx_sink_append(file_sink(writer), header.bytes, header.nbytes, error);
     }
     npyx_buffer_clear(&header);
     return status;
@@ -303,11 +300,11 @@ static npyx_status open_either(npyext_table_writer *writer, bool *is_new, npyx_e
     npyx_target_kind kind = writer->format == NPYX_FORMAT_NPY ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY;
     *is_new = !writer->adds && !writer->transaction.written.is_there;
     if (*is_new)
-        return open_target(writer, NPYX_TARGET_NEW, error);
-    npyx_status status = open_target(writer, kind, error);
+        return open_target(writer, NPYX_TARGET_NEW, false, error);
+    npyx_status status = open_target(writer, kind, false, error);
     if (writer->adds && status == NPYX_NOT_FOUND) {
-        *is_new = writer->target.must_be_new = true;
-        status = open_target(writer, NPYX_TARGET_NEW, error);
+        *is_new = true;
+        status = open_target(writer, NPYX_TARGET_NEW, true, error);
     }
     return status;
 }
@@ -315,10 +312,9 @@ static npyx_status open_either(npyext_table_writer *writer, bool *is_new, npyx_e
 static npyx_status file_open(npyext_transaction *transaction, npyx_error *error) {
     npyext_table_writer *writer = writer_of(transaction);
     bool is_new = false;
-    writer->target = (npyx_target){0};
     NPYX_TRY(open_either(writer, &is_new, error));
     if (writer->format != NPYX_FORMAT_NPY)
-        return npyx_archive_writer_open(writer->target.sink, writer->format, &writer->archive, error);
+        return npyx_archive_writer_open(file_sink(writer), writer->format, &writer->archive, error);
     NPYX_TRY(make_room_for_row(writer, error));
     return is_new ? reserve_header(writer, error) : go_to_end(writer, error);
 }
@@ -345,7 +341,8 @@ static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
                            writer->shape[0], nrows);
     npyx_status status = file_append_header(writer, &header, error);
     if (status == NPYX_OK)
-        status = npyx_target_seal(&writer->target, 0, header.bytes, header.nbytes, error);
+        status = npyx_target_seal(npyext_transaction_last_target(&writer->transaction), 0, header.bytes,
+                                  header.nbytes, error);
     npyx_buffer_clear(&header);
     return status;
 }
@@ -364,11 +361,11 @@ static npyx_status file_read(npyext_transaction *transaction, npyx_source **sour
     npyx_buffer header = {.host = &transaction->connection->host};
     if (writer->format != NPYX_FORMAT_NPY) {
         NPYX_TRY(npyx_archive_writer_finish(writer->archive, error));
-        return npyx_source_open_written(writer->target.sink, NULL, 0, source, error);
+        return npyx_source_open_written(file_sink(writer), NULL, 0, source, error);
     }
     npyx_status status = file_append_header(writer, &header, error);
     if (status == NPYX_OK)
-        status = npyx_source_open_written(writer->target.sink, header.bytes, header.nbytes, source, error);
+        status = npyx_source_open_written(file_sink(writer), header.bytes, header.nbytes, source, error);
     npyx_buffer_clear(&header);
     return status;
 }
@@ -386,8 +383,6 @@ const npyext_transaction_ops npyext_table_writer_ops = {.open = file_open,
                                                         .mark = file_mark,
                                                         .cut_back = file_cut_back,
                                                         .finish = file_finish,
-                                                        .target = file_target,
-                                                        .last = file_last,
                                                         .close = file_close,
                                                         .insert = file_insert,
                                                         .read = file_read,

@@ -143,17 +143,17 @@ static void transaction_close(npyext_transaction *t) {
         link = &(*link)->next;
     *link = t->next;
     clear_marks_from(t, 0);
+    t->ntargets = 0;
     t->state = NPYEXT_TRANSACTION_CLOSED;
 }
 
 static void transaction_rollback(npyext_transaction *t) {
-    npyx_target *target;
     if (!npyext_transaction_is_open(t))
         return;
     if (t->ops->close != NULL)
         t->ops->close(t);
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
-        npyx_target_abandon(target);
+    for (int64_t i = 0; i < t->ntargets; i++)
+        npyx_target_abandon(&t->targets[i]);
     transaction_close(t);
 }
 
@@ -180,17 +180,16 @@ npyext_transaction *npyext_transaction_open_of(const npyext_connection *connecti
 
 /* Whether a table has rows pending for a path: its own, which may be a set's, or that of one of its
  * shards. */
-static bool transaction_is_at(npyext_transaction *t, const char *path) {
+static bool transaction_is_at(const npyext_transaction *t, const char *path) {
     npyx_host *host = &t->connection->host;
-    npyx_target *target;
     bool is_at = npyx_target_is_same_path(host, t->path, path);
-    for (int64_t i = 0; !is_at && (target = t->ops->target(t, i)) != NULL; i++)
-        is_at = npyx_target_is_at(target, host, path);
+    for (int64_t i = 0; !is_at && i < t->ntargets; i++)
+        is_at = npyx_target_is_at(&t->targets[i], host, path);
     return is_at;
 }
 
 static npyx_status transaction_check_path(const npyext_transaction *t, const char *path, npyx_error *error) {
-    npyext_transaction *other = t->connection->open_transactions;
+    const npyext_transaction *other = t->connection->open_transactions;
     for (; other != NULL; other = other->next) {
         if (other != t && transaction_is_at(other, path))
             return npyx_refuse(error, "is being written to by table %.60s; commit its rows first",
@@ -199,14 +198,27 @@ static npyx_status transaction_check_path(const npyext_transaction *t, const cha
     return NPYX_OK;
 }
 
-npyx_status npyext_transaction_open_target(npyext_transaction *t, npyx_target *target, npyx_target_kind kind,
-                                           const char *path, npyx_error *error) {
+void npyext_transaction_drop_target(npyext_transaction *t) {
+    npyx_target_abandon(&t->targets[--t->ntargets]);
+}
+
+npyx_status npyext_transaction_add_target(npyext_transaction *t, npyx_target target, npyx_target_kind kind,
+                                          const char *path, npyx_error *error) {
+    npyx_target *grown =
+        npyx_grow(&t->connection->host, t->targets, t->ntargets, &t->capacity_ntargets, sizeof *grown);
+    NPYX_TRY(npyx_check_memory(grown, error));
+    t->targets = grown;
     NPYX_TRY(transaction_check_path(t, path, error));
     t->is_noted = false;
-    target->check_zip = npyx_zip_check_replaceable;
-    NPYX_TRY(npyx_target_open(target, &t->connection->host, kind, path, error));
-    bool is_own = t->written.is_there && kind != NPYX_TARGET_NEW;
-    return is_own ? npyext_written_check(&t->written, &target->info, error) : NPYX_OK;
+    npyx_target *added = &grown[t->ntargets++];
+    *added = target;
+    added->check_zip = npyx_zip_check_replaceable;
+    npyx_status status = npyx_target_open(added, &t->connection->host, kind, path, error);
+    if (status == NPYX_OK && t->written.is_there && kind != NPYX_TARGET_NEW)
+        status = npyext_written_check(&t->written, &added->info, error);
+    if (status != NPYX_OK)
+        npyext_transaction_drop_target(t);
+    return status;
 }
 
 /* ---- savepoints ---- */
@@ -327,9 +339,8 @@ static npyx_status transaction_check_rowid(sqlite3_value *value, int64_t next, n
 
 /* Notes, for mode 'w+', the file that is being written. */
 static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
-    npyext_written written = {.made = t->written.made};
-    const npyx_target *target = t->ops->last(t, &written.number);
-    written.info = target->written;
+    const npyext_written written = {
+        .made = t->written.made, .info = npyext_transaction_last_target(t)->written, .number = t->number};
     NPYX_TRY(npyext_written_note(t->connection, t->table, &written, error));
     t->is_noted = true;
     return NPYX_OK;
@@ -383,21 +394,19 @@ npyx_status npyext_transaction_update(npyext_transaction *t, int64_t rowid, sqli
 /* ---- xSync and xCommit ---- */
 
 /* Those that are not prepared yet are only checked, so that anything in their way is found in time. */
-static npyx_status prepare_targets(npyext_transaction *t, npyx_error *error) {
-    npyx_target *target;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
-        NPYX_TRY(i < NPYX_OPEN_NTARGETS ? npyx_target_prepare(target, error)
-                                        : npyx_target_check(target, error));
+static npyx_status prepare_targets(const npyext_transaction *t, npyx_error *error) {
+    for (int64_t i = 0; i < t->ntargets; i++)
+        NPYX_TRY(i < NPYX_OPEN_NTARGETS ? npyx_target_prepare(&t->targets[i], error)
+                                        : npyx_target_check(&t->targets[i], error));
     return NPYX_OK;
 }
 
 static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
-    npyx_target *target;
     t->is_published = true;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
-        NPYX_TRY(npyx_target_publish(target, error));
+    for (int64_t i = 0; i < t->ntargets; i++) {
+        NPYX_TRY(npyx_target_publish(&t->targets[i], error));
         if (i >= NPYX_OPEN_NTARGETS - 1)
-            NPYX_TRY(npyx_target_commit(t->ops->target(t, i - (NPYX_OPEN_NTARGETS - 1)), error));
+            NPYX_TRY(npyx_target_commit(&t->targets[i - (NPYX_OPEN_NTARGETS - 1)], error));
     }
     return NPYX_OK;
 }
@@ -422,8 +431,8 @@ static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
 /* Targets before one that fails are published for good; it and those after it are not. */
 static npyx_status commit_targets(npyext_transaction *t) {
     npyx_status status = NPYX_OK;
-    npyx_target *target;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
+    for (int64_t i = 0; i < t->ntargets; i++) {
+        npyx_target *target = &t->targets[i];
         if (status != NPYX_OK)
             npyx_target_abandon(target);
         else if (target->file != NULL)
@@ -436,12 +445,11 @@ static void transaction_commit(npyext_transaction *t) {
     if (t->ops->close != NULL)
         t->ops->close(t);
     npyx_status status = commit_targets(t);
-    int64_t number;
-    const npyx_target *last = t->is_own ? t->ops->last(t, &number) : NULL;
+    const npyx_target *last = npyext_transaction_last_target(t);
     if (status != NPYX_OK)
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", t->path,
                     t->lost.message);
-    else if (last != NULL && last->has_info) /* what the next transaction must find */
+    else if (t->is_own && last->has_info) /* what the next transaction must find */
         npyext_written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &last->info);
     t->lost.status = status;
     transaction_close(t);
@@ -466,5 +474,7 @@ npyx_status npyext_transaction_go_on(npyext_transaction *t, npyext_transaction_e
 void npyext_transaction_clear(npyext_transaction *t) {
     transaction_rollback(t);
     npyx_free(&t->connection->host, t->marks);
+    npyx_free(&t->connection->host, t->targets);
     t->marks = NULL;
+    t->targets = NULL;
 }

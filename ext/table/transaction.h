@@ -100,12 +100,8 @@ typedef struct npyext_transaction_ops {
                             npyx_error *error);
     /* Completes what is written, before it is prepared; more rows may follow all the same. */
     npyx_status (*finish)(npyext_transaction *transaction, npyx_error *error);
-    /* The targets, which are published one after the other, by number from 0; NULL: there are no more. */
-    npyx_target *(*target)(npyext_transaction *transaction, int64_t number);
     /* Releases everything but the targets, before they are closed; NULL: there is nothing else. */
     void (*close)(npyext_transaction *transaction);
-    /* The last target, which later transactions of mode 'w+' continue with, and its number in a set. */
-    npyx_target *(*last)(npyext_transaction *transaction, int64_t *number);
 
     /* ---- rows ---- */
 
@@ -133,11 +129,14 @@ struct npyext_transaction {
     npyext_transaction_state state;
     npyext_transaction *next; /* in the connection's list of open ones */
     npyext_written written;   /* mode 'w+': as before this transaction */
-    bool is_published;        /* at least in part: xCommit or xRollback follows */
-    bool is_noted;            /* mode 'w+': npyext_written knows the file that is written */
-    int64_t nrows_before;     /* in a .npy that is added to; set by open */
-    int64_t nrows;            /* added or changed by this transaction */
-    bool is_statement_new;    /* a cursor was opened since the last row: a statement without marks */
+    npyx_target *targets;     /* published one after the other */
+    int64_t ntargets, capacity_ntargets;
+    int64_t number;        /* of the last one, if they are shards of a set; otherwise 0 */
+    bool is_published;     /* at least in part: xCommit or xRollback follows */
+    bool is_noted;         /* mode 'w+': npyext_written knows the file that is written */
+    int64_t nrows_before;  /* in a .npy that is added to; set by open */
+    int64_t nrows;         /* added or changed by this transaction */
+    bool is_statement_new; /* a cursor was opened since the last row: a statement without marks */
     npyext_transaction_mark *marks;
     int64_t nmarks, capacity_nmarks;
     int unmarked;    /* the savepoint whose mark could not be made; nothing has followed it */
@@ -179,11 +178,18 @@ npyx_status npyext_transaction_insert(npyext_transaction *transaction, sqlite3_v
 npyx_status npyext_transaction_update(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
                                       npyx_error *error);
 
-/* Opens a target, for the ops' open or insert. NPYX_INVALID if another table of the connection has rows
- * pending for the same file, and, in mode 'w+', for a file that is not as the table wrote it: that target is
- * open all the same. */
-npyx_status npyext_transaction_open_target(npyext_transaction *transaction, npyx_target *target,
-                                           npyx_target_kind kind, const char *path, npyx_error *error);
+/* Adds a target and opens it, for the ops' open or insert; target has the caller's choices for
+ * npyx_target_open. On failure none is added. NPYX_INVALID if another table of the connection has rows
+ * pending for the same file, and, in mode 'w+', for a file that is not as the table wrote it. */
+npyx_status npyext_transaction_add_target(npyext_transaction *transaction, npyx_target target,
+                                          npyx_target_kind kind, const char *path, npyx_error *error);
+/* Abandons the last target. */
+void npyext_transaction_drop_target(npyext_transaction *transaction);
+
+/* Of an open transaction. Later transactions of mode 'w+' continue with it. */
+static inline npyx_target *npyext_transaction_last_target(const npyext_transaction *transaction) {
+    return &transaction->targets[transaction->ntargets - 1];
+}
 
 /* Rolls back, and frees what the transaction itself holds. */
 void npyext_transaction_clear(npyext_transaction *transaction);
