@@ -207,6 +207,9 @@ int npyext_declare_columns(sqlite3 *db, sqlite3_str *text);
 /* Why that failed, for a message; valid until the next call on the connection. */
 const char *npyext_declare_reason(sqlite3 *db, int code);
 
+/* Runs statements, whose text it frees; NULL: memory is out. Returns an SQLite code. */
+int npyext_run(sqlite3 *db, char *sql);
+
 /* *does: whether a database on disk takes part in the open transaction, or that is unknown. Its commit, which
  * comes between xSync and xCommit, may fail or be put off (SQLITE_BUSY). NPYX_NOMEM or NPYX_INTERRUPTED. */
 npyx_status npyext_connection_writes_disk(npyext_connection *connection, bool *does, npyx_error *error);

@@ -59,7 +59,7 @@ static npyx_status written_read_committed(const npyext_table *table, npyext_layo
     if (table->writer->is_own)
         return written_read_own(table, layout, error);
     npyx_status status = npyext_layout_read(layout, true, error);
-    if (!npyext_table_is_editing(&table->declaration))
+    if (table->declaration.mode != NPYEXT_TABLE_EDITS)
         return status == NPYX_NOT_FOUND && layout->file == NULL ? NPYX_DONE : status;
     if (layout->file != NULL)
         npyext_table_editor_has_read(table->writer, &layout->file->info);
@@ -73,7 +73,7 @@ static npyx_status written_read(npyext_layout *layout, const npyext_table *table
     if (table->writer == NULL)
         return npyext_layout_read(layout, true, error);
     npyext_transaction *open = npyext_transaction_open_of(table->connection, table->name);
-    if (!npyext_table_is_editing(&table->declaration))
+    if (table->declaration.mode != NPYEXT_TABLE_EDITS)
         npyext_table_writer_shape_layout((const npyext_table_writer *)table->writer, layout);
     if (open == NULL)
         return written_read_committed(table, layout, error);
@@ -413,7 +413,7 @@ static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, in
 static npyx_status npy_table_check_arguments(const npyext_declaration *declaration, npyx_error *error) {
     const char *const *arguments = declaration->arguments;
     /* one that changes rows in place takes the arguments of one that reads */
-    bool makes = npyext_table_is_writing(declaration) && !npyext_table_is_editing(declaration);
+    bool makes = declaration->mode == NPYEXT_TABLE_REPLACES || declaration->mode == NPYEXT_TABLE_ADDS;
     int nmembers = (arguments[NPYEXT_TABLE_MEMBER] != NULL) + (arguments[NPYEXT_TABLE_MEMBER_IDX] != NULL) +
                    (arguments[NPYEXT_TABLE_MEMBERS] != NULL);
     if (nmembers > 1)
@@ -461,9 +461,8 @@ static npyx_status npy_table_check_declared(const npyext_declaration *declaratio
 
 static npyx_status npy_table_make_writer(npyext_table *table, npyext_transaction **writer,
                                          npyx_error *error) {
-    return npyext_table_is_editing(&table->declaration)
-               ? npyext_table_editor_new(table->connection, table->name, &table->declaration, writer, error)
-               : npyext_table_writer_new(table, writer, error);
+    return (table->declaration.mode == NPYEXT_TABLE_EDITS ? npyext_table_editor_new
+                                                          : npyext_table_writer_new)(table, writer, error);
 }
 
 const npyext_table_kind npyext_npy_table_kind = {

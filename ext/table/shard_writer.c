@@ -448,27 +448,16 @@ static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
                                                         .insert = shards_insert,
                                                         .free = shards_free};
 
-npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *table,
-                                    npyext_declaration *declaration, npyext_transaction **writer,
-                                    npyx_error *error) {
-    shard_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
+npyx_status npyext_shard_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error) {
+    npyx_host *host = &table->connection->host;
+    const npyext_declaration *declaration = &table->declaration;
+    shard_writer *made = npyx_alloc_zeroed(host, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
-    made->transaction = (npyext_transaction){.ops = &shard_writer_ops,
-                                             .connection = connection,
-                                             .table = table,
-                                             .path = declaration->arguments[NPYEXT_TABLE_PATH]};
-    made->paths.connection = connection;
-    made->arena.host = made->key.host = made->cell.host = made->name.host = made->paths.name.host =
-        &connection->host;
-    made->transaction.is_own = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") != 0;
-    npyx_status status = npyext_shard_paths_read(&made->paths, &made->arena, made->transaction.path, error);
-    if (status == NPYX_OK)
-        status = shards_read_limits(made, declaration->arguments, error);
-    if (status == NPYX_OK)
-        status = shards_sort_columns(made, declaration, error);
-    if (status == NPYX_OK)
-        *writer = &made->transaction;
-    else
-        shards_free(&made->transaction);
-    return status;
+    made->transaction = npyext_table_transaction(table, &shard_writer_ops);
+    *writer = &made->transaction;
+    made->paths.connection = table->connection;
+    made->arena.host = made->key.host = made->cell.host = made->name.host = made->paths.name.host = host;
+    NPYX_TRY(npyext_shard_paths_read(&made->paths, &made->arena, made->transaction.path, error));
+    NPYX_TRY(shards_read_limits(made, declaration->arguments, error));
+    return shards_sort_columns(made, declaration, error);
 }

@@ -261,12 +261,16 @@ static npyx_status editor_update(npyext_transaction *transaction, int64_t rowid,
 
 /* ---- the transaction ---- */
 
-static npyx_status editor_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
+static npyx_status editor_finish(npyext_transaction *transaction, npyx_error *error) {
     table_editor *editor = editor_of(transaction);
-    NPYX_TRY(npyx_edit_flush(&editor->edit, editor_takes_notes(editor), error));
+    return npyx_edit_flush(&editor->edit, editor_takes_notes(editor), error);
+}
+
+static npyx_status editor_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
+    NPYX_TRY(editor_finish(transaction, error));
     int64_t *mark = npyx_alloc(&transaction->connection->host, sizeof *mark);
     NPYX_TRY(npyx_check_memory(mark, error));
-    *mark = npyx_edit_mark(&editor->edit);
+    *mark = npyx_edit_mark(&editor_of(transaction)->edit);
     *place = mark;
     return NPYX_OK;
 }
@@ -276,14 +280,8 @@ static npyx_status editor_cut_back(npyext_transaction *transaction, const npyext
     return npyx_edit_return(&editor_of(transaction)->edit, *(const int64_t *)mark->place, error);
 }
 
-static npyx_status editor_finish(npyext_transaction *transaction, npyx_error *error) {
-    table_editor *editor = editor_of(transaction);
-    return npyx_edit_flush(&editor->edit, editor_takes_notes(editor), error);
-}
-
 static npyx_status editor_read(npyext_transaction *transaction, npyx_source **source, npyx_error *error) {
-    table_editor *editor = editor_of(transaction);
-    NPYX_TRY(npyx_edit_flush(&editor->edit, editor_takes_notes(editor), error));
+    NPYX_TRY(editor_finish(transaction, error));
     return npyx_source_open_written(npyext_transaction_last_target(transaction)->sink, NULL, 0, source,
                                     error);
 }
@@ -331,23 +329,16 @@ static npyx_status editor_make_columns(table_editor *editor, npyx_error *error) 
     return npyext_layout_record(layout, error);
 }
 
-npyx_status npyext_table_editor_new(npyext_connection *connection, const char *table,
-                                    npyext_declaration *declaration, npyext_transaction **editor,
-                                    npyx_error *error) {
+npyx_status npyext_table_editor_new(npyext_table *table, npyext_transaction **editor, npyx_error *error) {
+    npyext_connection *connection = table->connection;
     table_editor *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
-    made->transaction = (npyext_transaction){.ops = &editor_ops,
-                                             .connection = connection,
-                                             .table = table,
-                                             .path = declaration->arguments[NPYEXT_TABLE_PATH]};
+    made->transaction = npyext_table_transaction(table, &editor_ops);
+    *editor = &made->transaction;
     made->arena.host = &connection->host;
-    npyext_layout_init(&made->layout, connection, declaration);
+    npyext_layout_init(&made->layout, connection, &table->declaration);
     npyx_status status = editor_make_columns(made, error);
     npyext_layout_clear(&made->layout);
-    if (status == NPYX_OK)
-        *editor = &made->transaction;
-    else
-        editor_free(&made->transaction);
     return status;
 }
 

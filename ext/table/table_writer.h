@@ -21,7 +21,6 @@ typedef struct npyext_table_writer {
     npyext_transaction transaction; /* borrows its texts from the declaration */
     const char *const *arguments;   /* likewise */
     npyx_format format;
-    bool adds; /* mode 'a' */
     npyx_zip_method method;
     /* for a .npy: a row is all axes but the first, which is -1 or the number of rows that there must be */
     npyx_arena arena;
@@ -38,8 +37,7 @@ typedef struct npyext_table_writer {
 } npyext_table_writer;
 
 /* Reads the arguments, and for mode 'a' the file's header; an object that is made anew can do without the
- * file if the arguments say enough. The table must outlive the writer, which records its columns in the
- * table's declaration. On failure *writer is NULL. */
+ * file if the arguments say enough. Records the columns in the table's declaration. */
 npyx_status npyext_table_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error);
 
 /* Measures the array of nrows rows that the table writes: its items and bytes. It borrows the dtype and must
@@ -71,12 +69,9 @@ bool npyext_store_plain(npyx_type type, sqlite3_value *value, uint8_t *item);
  * what is copied must be the same file; if another program has replaced it in between, the statement fails.
  */
 
-/* Makes an editor, and the columns of the declaration from the file's header. The declaration and table must
- * outlive the editor. NPYX_INVALID for a file that is not a .npy, and for arrays whose items cannot be
- * written. */
-npyx_status npyext_table_editor_new(npyext_connection *connection, const char *table,
-                                    npyext_declaration *declaration, npyext_transaction **editor,
-                                    npyx_error *error);
+/* Makes an editor, and the columns of the table's declaration from the file's header. NPYX_INVALID for a file
+ * that is not a .npy, and for arrays whose items cannot be written. */
+npyx_status npyext_table_editor_new(npyext_table *table, npyext_transaction **editor, npyx_error *error);
 
 /* Notes which file a cursor of the table reads. The transaction must be an editor's. */
 void npyext_table_editor_has_read(npyext_transaction *transaction, const npyx_file_info *info);

@@ -298,11 +298,11 @@ static npyx_status make_room_for_row(npyext_table_writer *writer, npyx_error *er
  * has written one. */
 static npyx_status open_either(npyext_table_writer *writer, bool *is_new, npyx_error *error) {
     npyx_target_kind kind = writer->format == NPYX_FORMAT_NPY ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY;
-    *is_new = !writer->adds && !writer->transaction.written.is_there;
+    *is_new = writer->transaction.is_own && !writer->transaction.written.is_there;
     if (*is_new)
         return open_target(writer, NPYX_TARGET_NEW, false, error);
     npyx_status status = open_target(writer, kind, false, error);
-    if (writer->adds && status == NPYX_NOT_FOUND) {
+    if (!writer->transaction.is_own && status == NPYX_NOT_FOUND) {
         *is_new = true;
         status = open_target(writer, NPYX_TARGET_NEW, true, error);
     }

@@ -7,15 +7,9 @@
 
 /* ---- what outlives a transaction: the TEMP table ---- */
 
-static int written_run(sqlite3 *db, char *sql) {
-    int code = sql == NULL ? SQLITE_NOMEM : sqlite3_exec(db, sql, NULL, NULL, NULL);
-    sqlite3_free(sql);
-    return code;
-}
-
 /* WITHOUT ROWID, since last_insert_rowid() belongs to the user. */
 int npyext_written_create(npyext_connection *connection, const char *table) {
-    return written_run(
+    return npyext_run(
         connection->db,
         sqlite3_mprintf(
             "CREATE TABLE IF NOT EXISTS temp.npyext_written(name TEXT PRIMARY KEY COLLATE NOCASE, "
@@ -31,13 +25,13 @@ static int written_ignore_missing(int code) {
 
 int npyext_written_forget(sqlite3 *db, const char *table) {
     return written_ignore_missing(
-        written_run(db, sqlite3_mprintf("DELETE FROM temp.npyext_written WHERE name = %Q", table)));
+        npyext_run(db, sqlite3_mprintf("DELETE FROM temp.npyext_written WHERE name = %Q", table)));
 }
 
 int npyext_written_rename(sqlite3 *db, const char *table, const char *new_table) {
     return written_ignore_missing(
-        written_run(db, sqlite3_mprintf("UPDATE OR REPLACE temp.npyext_written SET name = %Q WHERE name = %Q",
-                                        new_table, table)));
+        npyext_run(db, sqlite3_mprintf("UPDATE OR REPLACE temp.npyext_written SET name = %Q WHERE name = %Q",
+                                       new_table, table)));
 }
 
 static npyx_status written_fail(sqlite3 *db, int code, const char *table, npyx_error *error) {
@@ -110,7 +104,7 @@ npyx_status npyext_written_find(npyext_connection *connection, const char *table
 
 npyx_status npyext_written_note(npyext_connection *connection, const char *table,
                                 const npyext_written *written, npyx_error *error) {
-    int code = written_run(
+    int code = npyext_run(
         connection->db,
         sqlite3_mprintf("INSERT OR REPLACE INTO temp.npyext_written VALUES (%Q, %lld, %lld, %lld, %lld)",
                         table, (sqlite3_int64)written->made, (sqlite3_int64)written->info.device,

@@ -128,7 +128,8 @@ void npyext_wds_shard_release(npyext_wds_table *table, npyext_wds_shard *shard) 
         wds_shards_trim(table);
 }
 
-void npyext_wds_shards_clear(npyext_wds_table *table) {
+void npyext_wds_shards_clear(npyext_table *base) {
+    npyext_wds_table *table = (npyext_wds_table *)base;
     for (npyext_wds_shard *shard = table->shards; shard != NULL; shard = shard->next)
         shard->is_stale = true;
     wds_shards_trim(table);

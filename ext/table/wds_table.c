@@ -122,7 +122,7 @@ static npyx_status wds_make_columns(npyext_table *base, npyext_place *place, npy
 
 static npyx_status wds_check_arguments(const npyext_declaration *declaration, npyx_error *error) {
     const char *const *arguments = declaration->arguments;
-    bool writes = npyext_table_is_writing(declaration);
+    bool writes = declaration->mode != NPYEXT_TABLE_READS;
     if (writes && arguments[NPYEXT_TABLE_COLUMNS] == NULL)
         return npyx_refuse(error, "a table that writes needs columns, as in columns='jpg, cls'");
     for (int i = NPYEXT_TABLE_MAXCOUNT; i <= NPYEXT_TABLE_MAXSIZE; i++) {
@@ -136,7 +136,7 @@ static npyx_status wds_check_arguments(const npyext_declaration *declaration, np
 static npyx_status wds_make_writer(npyext_table *table, npyext_transaction **writer, npyx_error *error) {
     int max_ncolumns = sqlite3_limit(table->connection->db, SQLITE_LIMIT_COLUMN, -1);
     NPYX_TRY(wds_make_named(&table->declaration, max_ncolumns, error));
-    return npyext_shard_writer_new(table->connection, table->name, &table->declaration, writer, error);
+    return npyext_shard_writer_new(table, writer, error);
 }
 
 /* A column's type follows from its name. */
@@ -153,10 +153,6 @@ static npyx_status wds_check_declared(const npyext_declaration *declaration, npy
                                 "the table's declaration is not that of a table of samples");
 }
 
-static void wds_clear(npyext_table *table) {
-    npyext_wds_shards_clear((npyext_wds_table *)table);
-}
-
 const npyext_table_kind npyext_wds_table_kind = {
     .module = "wds",
     .table_nbytes = sizeof(npyext_wds_table),
@@ -168,6 +164,6 @@ const npyext_table_kind npyext_wds_table_kind = {
     .check = wds_check_arguments,
     .make = wds_make_columns,
     .check_declared = wds_check_declared,
-    .clear = wds_clear,
+    .clear = npyext_wds_shards_clear,
     .make_writer = wds_make_writer,
 };

@@ -69,8 +69,8 @@ npyx_status npyext_wds_resolve(const npyext_wds_table *table, npyext_files *file
 /* Whether the directories take more memory than is kept. */
 bool npyext_wds_is_full(const npyext_wds_table *table);
 
-/* Forgets all; none may be in use. */
-void npyext_wds_shards_clear(npyext_wds_table *table);
+/* Forgets all; none may be in use. For the table's kind. */
+void npyext_wds_shards_clear(npyext_table *base);
 
 /* ---- the writer ----
  * What a table of samples with mode='w+' or 'a' writes: shards, one after the other, as WebDataset's
@@ -84,11 +84,8 @@ void npyext_wds_shards_clear(npyext_wds_table *table);
  * copy.
  */
 
-/* Makes the writer that the declaration's arguments and columns describe. The declaration and table must
- * outlive it. NPYX_INVALID or NPYX_NOMEM. */
-npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *table,
-                                    npyext_declaration *declaration, npyext_transaction **writer,
-                                    npyx_error *error);
+/* Makes the writer that the declaration's arguments and columns describe. NPYX_INVALID or NPYX_NOMEM. */
+npyx_status npyext_shard_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error);
 
 /* ---- the table ---- */
 

@@ -164,11 +164,6 @@ static npyx_status picture_read_map(picture *p) {
     return NPYX_OK;
 }
 
-static npyx_status picture_read_arguments(picture *p) {
-    NPYX_TRY(picture_read_map(p));
-    return npyext_call_ends(p->c, 2, &p->ends);
-}
-
 /* ---- rows, columns and channels ---- */
 
 static npyx_status picture_refuse_shape(const picture *p) {
@@ -327,7 +322,8 @@ static npyx_status picture_run(npyext_call *c) {
     picture p = {.c = c};
     npyx_source *source = NULL;
     npyx_reals reals = {0};
-    NPYX_TRY(picture_read_arguments(&p));
+    NPYX_TRY(picture_read_map(&p));
+    NPYX_TRY(npyext_call_ends(c, 2, &p.ends));
     NPYX_TRY(picture_find_axes(&p));
     if (!npyx_dtype_is_real(c->view.dtype))
         return npyx_refuse(&c->error, "a picture needs numbers; these items are %s",
