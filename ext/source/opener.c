@@ -75,13 +75,17 @@ static npyx_status add_json_range(npyext_connection *connection, npyext_files *f
         "max(CASE WHEN key = 'nbytes' AND type = 'integer' THEN value END), "
         "json_type(?1) = 'object' AND CASE WHEN ?2 THEN json_valid(?1) ELSE 1 END FROM json_each(?1)";
     sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(connection->db, query, -1, &statement, NULL) != SQLITE_OK)
+    int code = sqlite3_prepare_v2(connection->db, query, -1, &statement, NULL);
+    if (code != SQLITE_OK) { /* an SQLite without JSON, unless there is no memory or time */
+        NPYX_TRY(npyext_fail_code(code, error));
         return NPYX_DONE;
+    }
     sqlite3_bind_text64(statement, 1, text, nbytes, SQLITE_STATIC, SQLITE_UTF8);
     sqlite3_bind_int(statement, 2, takes_json5());
-    int code = sqlite3_step(statement);
-    npyx_status status = NPYX_DONE;
-    if (code == SQLITE_ROW && sqlite3_column_int(statement, 4)) {
+    code = sqlite3_step(statement);
+    npyx_status status = npyext_fail_code(code, error);
+    bool is_object = code == SQLITE_ROW && sqlite3_column_int(statement, 4);
+    if (is_object) {
         const char *path = (const char *)sqlite3_column_text(statement, 1);
         npyext_part part = {true, sqlite3_column_int64(statement, 2), sqlite3_column_int64(statement, 3)};
         bool is_whole = sqlite3_column_int(statement, 0) && path != NULL &&
@@ -91,11 +95,9 @@ static npyx_status add_json_range(npyext_connection *connection, npyext_files *f
         status = is_whole
                      ? files_add_range(files, path, (size_t)sqlite3_column_bytes(statement, 1), part, error)
                      : fail_range(error);
-    } else if (code == SQLITE_NOMEM) {
-        status = npyx_fail_nomem(error);
     }
     sqlite3_finalize(statement);
-    return status;
+    return status == NPYX_OK && !is_object ? NPYX_DONE : status;
 }
 
 /* ---- paths, patterns and lists ---- */
