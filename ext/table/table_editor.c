@@ -1,6 +1,6 @@
 #include "table_editor.h"
 
-#include "io/edit.h"
+#include "io/sink.h"
 #include "table_writer.h"
 
 /* Where the items of a column are in the file. */

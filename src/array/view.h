@@ -1,13 +1,57 @@
 /*
- * A view: which items of an array, in which order. Strides and offsets in bytes; no I/O.
+ * Arrays, and views of them: which items of an array, in which order. Strides and offsets in bytes; no I/O.
  *
- * It starts as the whole array; a field, a slice, a range, another dtype, shape or order of axes makes
+ * A view starts as the whole array; a field, a slice, a range, another dtype, shape or order of axes makes
  * another view of it.
  */
 #ifndef NPYX_VIEW_H
 #define NPYX_VIEW_H
 
-#include "array.h"
+#include "dtype.h"
+#include "io/source.h"
+
+/* NumPy 2's limit; NumPy 1's was 32. */
+enum { NPYX_MAX_NDIM = 64 };
+
+/* The description of an array: what a header says, checked. */
+typedef struct npyx_array {
+    npyx_arena arena; /* holds dtype and descr */
+    bool is_array;    /* an entry of an archive starts like an array, whether or not its header is sound */
+    bool is_held;     /* of objects held in memory: its items are nodes (format/objects.h) */
+    bool is_foreign;  /* of a dtype known only by its name, descr: none of it is read */
+    bool is_known;    /* the header was sound, whatever happened to the data after it: all below is set */
+    const npyx_dtype *dtype;
+    const char *descr; /* the header's own spelling; a string without its quotes */
+    size_t descr_nbytes;
+    int ndim;
+    bool fortran_order;
+    int64_t nelem;  /* the product of shape; 1 for a 0-d array */
+    int64_t nbytes; /* nelem times the item size */
+    int version_major, version_minor;
+    int64_t data_off; /* of the first item, from the start of the file or member that holds the array */
+    int64_t shape[NPYX_MAX_NDIM]; /* last: npyx_array_init clears everything before it */
+} npyx_array;
+
+/* Makes *array describe nothing, ready for a header or npyx_array_clear. */
+void npyx_array_init(npyx_array *array, npyx_host *host);
+void npyx_array_clear(npyx_array *array);
+
+/* Sets nelem, nbytes and is_known from shape and dtype. NPYX_CORRUPT when a product, dimensions of 0 left out
+ * as in NumPy, exceeds 2^63 - 1. */
+npyx_status npyx_array_measure(npyx_array *array, npyx_error *error);
+
+/* NPYX_CORRUPT unless present_nbytes, the length of what holds the array, reaches its last item. An array of
+ * objects is one pickle, whose length is in no header: it passes. */
+npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nbytes, npyx_error *error);
+
+/* NPYX_UNSUPPORTED for arrays of objects, held or not, and of foreign dtypes: for callers that need more than
+ * their values. */
+npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error);
+
+/* NPYX_UNSUPPORTED for arrays of objects: for callers that write items of an existing array. */
+npyx_status npyx_array_check_written(const npyx_array *array, npyx_error *error);
+
+/* ---- views ---- */
 
 typedef struct npyx_view {
     const npyx_dtype *dtype; /* borrowed from the array */
@@ -111,7 +155,7 @@ bool npyx_view_is_whole(const npyx_view *view);
  * unchanged. A result without items keeps the view's offset; a range of one item has a step of 1. */
 npyx_status npyx_slice_apply(const char *text, size_t nbytes, npyx_view *view, npyx_error *error);
 
-/* ---- other shapes of the same items: reshape.c ---- */
+/* ---- other shapes of the same items: slice.c ---- */
 
 /* Integers as in JSON or Python: `[2, 3]`, `(2, 3)`, `()`, or a single one. integers has room for
  * NPYX_MAX_NDIM. NPYX_INVALID, whose message calls the text what (`shape`); NPYX_NOMEM. */

@@ -8,7 +8,7 @@
 #ifndef NPYX_ARCHIVE_H
 #define NPYX_ARCHIVE_H
 
-#include "array/array.h"
+#include "array/view.h"
 #include "base/names.h"
 #include "zip_directory.h"
 

@@ -5,7 +5,7 @@
 #ifndef NPYX_HEADER_NPY_H
 #define NPYX_HEADER_NPY_H
 
-#include "array/array.h"
+#include "array/view.h"
 #include "text/literal.h"
 
 /* NumPy refuses more than 10,000 characters because it evaluates them; this parser only has to stay bounded.

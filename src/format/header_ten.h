@@ -5,7 +5,7 @@
 #ifndef NPYX_HEADER_TEN_H
 #define NPYX_HEADER_TEN_H
 
-#include "array/array.h"
+#include "array/view.h"
 
 /* Where one array of a file is. Offsets count from the start of the file. */
 typedef struct npyx_ten_array {

@@ -4,7 +4,7 @@
 #ifndef NPYX_OBJECTS_H
 #define NPYX_OBJECTS_H
 
-#include "array/array.h"
+#include "array/view.h"
 
 struct npyx_archive;
 

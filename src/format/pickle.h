@@ -8,13 +8,13 @@
  * value. There is no way from a name to code, so nothing in a pickle can run.
  *
  * Memory and time are bounded by the bytes present: everything made from them is charged to one account
- * (base/budget.h), and memo numbers beyond the bytes already read are refused. Opcodes for persistent ids,
+ * (base/host.h), and memo numbers beyond the bytes already read are refused. Opcodes for persistent ids,
  * the extension registry and out-of-band buffers refer to things outside the file, and are errors.
  */
 #ifndef NPYX_PICKLE_H
 #define NPYX_PICKLE_H
 
-#include "base/budget.h"
+#include "base/host.h"
 #include "item/object.h"
 
 /* Reads the pickle at the start of bytes into the arena; nodes keep pointing to bytes, too. *object is its

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "array/array.h"
+#include "array/view.h"
 #include "item/encode.h"
 #include "pickle_machine.h"
 

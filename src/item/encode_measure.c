@@ -1,7 +1,7 @@
 /* What a JSON text holds, and the dtype that follows from it. */
 #include <stdio.h>
 
-#include "array/array.h"
+#include "array/view.h"
 #include "encode.h"
 #include "text/json_text.h"
 
