@@ -1,7 +1,7 @@
 /* Arrays that are SQL values, streamed into files and archives. */
 
 #include "array_value.h"
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "walk/reader.h"
 
 static bool is_fortran(const npyx_array *array) {

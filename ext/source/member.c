@@ -1,7 +1,7 @@
 /* The array of an archive that a member argument chooses: which one that is, the array as a .npy, and what
  * the planner can learn of it. */
 #include "array_value.h"
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "format/tar.h"
 
 #include "pattern.h"

@@ -10,7 +10,7 @@
  * by the target's commit; until then readers see none of the new rows.
  */
 
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "format/tar.h"
 #include "io/first_bytes.h"
 #include "table_writer.h"

@@ -1,6 +1,6 @@
 #include "array_builder.h"
 
-#include "format/header_npy.h"
+#include "format/header.h"
 
 npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_connection *connection,
                                        npyx_error *error) {

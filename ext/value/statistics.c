@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "item/encode.h"
 #include "scalars.h"
 #include "stat/quantile.h"

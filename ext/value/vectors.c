@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "scalars.h"
 #include "stat/correlation.h"
 #include "stat/distance.h"

@@ -17,7 +17,7 @@ enum { NPYX_MAX_NDIM = 64 };
 typedef struct npyx_array {
     npyx_arena arena; /* holds dtype and descr */
     bool is_array;    /* an entry of an archive starts like an array, whether or not its header is sound */
-    bool is_held;     /* of objects held in memory: its items are nodes (format/objects.h) */
+    bool is_held;     /* of objects held in memory: its items are nodes (npyx_objects_open) */
     bool is_foreign;  /* of a dtype known only by its name, descr: none of it is read */
     bool is_known;    /* the header was sound, whatever happened to the data after it: all below is set */
     const npyx_dtype *dtype;

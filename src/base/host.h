@@ -31,7 +31,7 @@ typedef struct npyx_host {
     bool (*interrupted)(void *ctx);
     npyx_counters counters;
     /* The checkpoint tables made with this host, and how many checkpoints they hold together: private to
-     * checkpoints.h, initially 0. */
+     * inflate.h, initially 0. */
     struct npyx_checkpoints *checkpoints;
     int ncheckpoints;
     size_t kept_objects_nbytes;   /* of all archives; private to archive.h, initially 0 */

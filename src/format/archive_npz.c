@@ -3,9 +3,9 @@
 
 #include "archive.h"
 #include "base/bytes.h"
-#include "header_npy.h"
+#include "header.h"
 #include "io/first_bytes.h"
-#include "io/inflate_aside.h"
+#include "io/inflate.h"
 #include "io/threads.h"
 #include "zip_directory.h"
 

@@ -10,7 +10,7 @@
  * after a pass through everything. Padding is skipped, as by Python's gzip.
  */
 #include "base/bytes.h"
-#include "inflate_stream.h"
+#include "inflate.h"
 
 enum { GZIP_TRAILER_NBYTES = 8 };
 

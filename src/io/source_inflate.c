@@ -2,14 +2,13 @@
  * The output of a raw deflate stream of known length: inflated as a whole, or in pieces between checkpoints.
  */
 #include "base/crc32.h"
-#include "inflate_aside.h"
-#include "inflate_stream.h"
+#include "inflate.h"
 #include "threads.h"
 
 /* ---- pieces ----
  *
  * A long deflate stream inflated by several threads (threads.h) for a reader that passes through it again:
- * each piece between two checkpoints (checkpoints.h) is independent.
+ * each piece between two checkpoints is independent.
  *
  *     |--- piece 0 ---|--- piece 1 ---|- ...                                     ---|
  *     checkpoint      checkpoint      checkpoint                        end of stream
