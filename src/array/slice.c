@@ -267,9 +267,8 @@ npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *t
         item = item->first;
     }
     if (is_read && nitems > NPYX_MAX_NDIM)
-        status =
-            npyx_fail(error, NPYX_INVALID, -1, "%s has %" PRId64 " numbers; there are at most %d dimensions",
-                      what, nitems, NPYX_MAX_NDIM);
+        status = npyx_refuse(error, "%s has %" PRId64 " numbers; there are at most %d dimensions", what,
+                             nitems, NPYX_MAX_NDIM);
     for (*n = 0; status == NPYX_OK && *n < nitems; item = item->next) {
         if (item->kind != NPYX_LITERAL_INT || item->is_too_big)
             status = NPYX_CORRUPT;
@@ -277,8 +276,8 @@ npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *t
             integers[(*n)++] = item->integer;
     }
     if (status == NPYX_CORRUPT || (!is_read && status != NPYX_NOMEM))
-        status = npyx_fail(error, NPYX_INVALID, -1, "%s '%.*s' must be a list of integers, as '[2, 3]'", what,
-                           NPYX_SHOWN(text, nbytes, 60));
+        status = npyx_refuse(error, "%s '%.*s' must be a list of integers, as '[2, 3]'", what,
+                             NPYX_SHOWN(text, nbytes, 60));
     npyx_arena_clear(&arena);
     return status;
 }
@@ -318,12 +317,11 @@ static npyx_status fail_shape(const int64_t *shape, int ndim, int64_t nelem, int
     npyx_buffer_text(&buffer);
     const char *comma = ndim == 1 ? "," : "";
     if (product < 0)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "shape (%s%s) has more than 2^63 - 1 items, and there are %" PRId64, text, comma,
-                         nelem);
-    return npyx_fail(error, NPYX_INVALID, -1, "shape (%s%s) has %s%" PRId64 " item%s, and there %s %" PRId64,
-                     text, comma, has_open ? "a multiple of " : "", product, product == 1 ? "" : "s",
-                     nelem == 1 ? "is" : "are", nelem);
+        return npyx_refuse(error, "shape (%s%s) has more than 2^63 - 1 items, and there are %" PRId64, text,
+                           comma, nelem);
+    return npyx_refuse(error, "shape (%s%s) has %s%" PRId64 " item%s, and there %s %" PRId64, text, comma,
+                       has_open ? "a multiple of " : "", product, product == 1 ? "" : "s",
+                       nelem == 1 ? "is" : "are", nelem);
 }
 
 npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_error *error) {
@@ -332,10 +330,10 @@ npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_err
     int64_t product = 1;
     for (int axis = 0; axis < ndim; axis++) {
         if (shape[axis] < -1 || (shape[axis] == -1 && open >= 0))
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             shape[axis] < -1 ? "shape has a length of %" PRId64
-                                              : "shape has more than one %" PRId64 " to be worked out",
-                             shape[axis]);
+            return npyx_refuse(error,
+                               shape[axis] < -1 ? "shape has a length of %" PRId64
+                                                : "shape has more than one %" PRId64 " to be worked out",
+                               shape[axis]);
         if (shape[axis] == -1)
             open = axis;
         else if (shape[axis] == 0)

@@ -77,13 +77,13 @@ bool npyx_view_is_fortran(const npyx_view *view) {
 
 static npyx_status fail_field(const npyx_dtype *dtype, const char *text, size_t nbytes, npyx_error *error) {
     if (dtype->type != NPYX_STRUCT)
-        return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s': the dtype is not structured",
-                         NPYX_SHOWN(text, nbytes, 80));
+        return npyx_refuse(error, "there is no field '%.*s': the dtype is not structured",
+                           NPYX_SHOWN(text, nbytes, 80));
     npyx_name_list list = {0};
     for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;)
         npyx_name_list_add(&list, field->name, field->name_nbytes);
-    return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s' (there are %s)",
-                     NPYX_SHOWN(text, nbytes, 80), npyx_name_list_text(&list));
+    return npyx_refuse(error, "there is no field '%.*s' (there are %s)", NPYX_SHOWN(text, nbytes, 80),
+                       npyx_name_list_text(&list));
 }
 
 npyx_status npyx_shape_check_nelem(const int64_t *shape, int ndim, npyx_error *error) {
@@ -99,8 +99,7 @@ npyx_status npyx_shape_check_nelem(const int64_t *shape, int ndim, npyx_error *e
 /* Adds the axes of a subarray after the view's. */
 static npyx_status add_axes(npyx_view *view, const npyx_field *field, npyx_error *error) {
     if (view->ndim + field->ndim > NPYX_MAX_NDIM || view->file_ndim + field->ndim > NPYX_MAX_NDIM)
-        return npyx_fail(error, NPYX_INVALID, -1, "the field's subarray makes more than %d dimensions",
-                         NPYX_MAX_NDIM);
+        return npyx_refuse(error, "the field's subarray makes more than %d dimensions", NPYX_MAX_NDIM);
     int64_t stride = field->dtype->itemsize * field->nelem;
     for (int i = 0; i < field->ndim; i++) {
         int file_axis = view->file_ndim++;
@@ -170,9 +169,8 @@ npyx_status npyx_view_reinterpret(npyx_view *view, const npyx_dtype *dtype, npyx
     if (dtype->has_objects || view->dtype->has_objects)
         return npyx_refuse(error, "items cannot be viewed as Python objects, nor these as something else");
     if (dtype->itemsize != view->dtype->itemsize)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the view has items of %" PRId64 " bytes, the array of %" PRId64, dtype->itemsize,
-                         view->dtype->itemsize);
+        return npyx_refuse(error, "the view has items of %" PRId64 " bytes, the array of %" PRId64,
+                           dtype->itemsize, view->dtype->itemsize);
     view->dtype = dtype;
     return NPYX_OK;
 }

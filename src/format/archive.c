@@ -341,9 +341,9 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
     if (*index < 0 && has_members)
         NPYX_TRY(find_npy(archive, name, name_nbytes, index, error));
     else if (!has_members && nsame > 1)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "%" PRId64 " arrays have the name '%.*s'; give the idx of one instead of the name",
-                         nsame, NPYX_SHOWN(name, name_nbytes, 100));
+        return npyx_refuse(error,
+                           "%" PRId64 " arrays have the name '%.*s'; give the idx of one instead of the name",
+                           nsame, NPYX_SHOWN(name, name_nbytes, 100));
     return *index >= 0 ? NPYX_OK : fail_not_found(archive, name, name_nbytes, error);
 }
 

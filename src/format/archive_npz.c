@@ -305,8 +305,7 @@ static npyx_status npz_ahead_next(npz_ahead *ahead, uint8_t **bytes, npyx_error 
     int64_t number = ahead->ntaken;
     npz_slot *slot = &ahead->slots[number % ahead->nslots];
     npz_ahead_allow(ahead);
-    while (!npyx_pool_has_made(ahead->pool, number))
-        NPYX_TRY(npyx_pool_help(ahead->pool, number, error));
+    NPYX_TRY(npyx_pool_await(ahead->pool, number, error));
     ahead->ntaken++;
     *bytes = slot->bytes;
     slot->bytes = NULL;

@@ -66,24 +66,21 @@ static npyx_status npz_check(npyx_archive_writer *writer, const npyx_member *mem
     const char *name = member->name;
     size_t nbytes = member->name_nbytes;
     if (nbytes == 0)
-        return npyx_fail(error, NPYX_INVALID, -1, "the name is empty");
+        return npyx_refuse(error, "the name is empty");
     if (nbytes > NAME_MAX_NBYTES)
-        return npyx_fail(error, NPYX_INVALID, -1, "the name has %zu bytes (a zip holds %d, less the `.npy`)",
-                         nbytes, NAME_MAX_NBYTES + SUFFIX_NBYTES);
+        return npyx_refuse(error, "the name has %zu bytes (a zip holds %d, less the `.npy`)", nbytes,
+                           NAME_MAX_NBYTES + SUFFIX_NBYTES);
     if (memchr(name, '\0', nbytes) != NULL)
-        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' has a NUL in it",
-                         NPYX_SHOWN(name, nbytes, 100));
+        return npyx_refuse(error, "the name '%.*s' has a NUL in it", NPYX_SHOWN(name, nbytes, 100));
     if (!npyx_utf8_is_valid(name, nbytes))
-        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not UTF-8",
-                         NPYX_SHOWN(name, nbytes, 100));
+        return npyx_refuse(error, "the name '%.*s' is not UTF-8", NPYX_SHOWN(name, nbytes, 100));
     if (ends_as_locator(name, nbytes))
-        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' would be taken for the end of the zip",
-                         NPYX_SHOWN(name, nbytes, 100));
+        return npyx_refuse(error, "the name '%.*s' would be taken for the end of the zip",
+                           NPYX_SHOWN(name, nbytes, 100));
     if (writer->names.count >= NPYX_ZIP_MAX_NRECORDS)
-        return npyx_fail(error, NPYX_INVALID, -1, "an .npz has at most %d arrays", NPYX_ZIP_MAX_NRECORDS);
+        return npyx_refuse(error, "an .npz has at most %d arrays", NPYX_ZIP_MAX_NRECORDS);
     if (npyx_name_set_has(&writer->names, name, nbytes))
-        return npyx_fail(error, NPYX_INVALID, -1, "there is an array '%.*s' already",
-                         NPYX_SHOWN(name, nbytes, 100));
+        return npyx_refuse(error, "there is an array '%.*s' already", NPYX_SHOWN(name, nbytes, 100));
     return NPYX_OK;
 }
 
@@ -92,7 +89,7 @@ static npyx_status begin_entry(npyx_archive_writer *writer, const npyx_buffer *t
     const char *filename = texts->bytes + header_nbytes;
     int64_t nbytes;
     if (!npyx_add_i64(writer->nbytes, (int64_t)header_nbytes, &nbytes))
-        return npyx_fail(error, NPYX_INVALID, -1, "the array passes 2^63 - 1 bytes");
+        return npyx_refuse(error, "the array passes 2^63 - 1 bytes");
     NPYX_TRY(npyx_zip_write_begin(&writer->zip, filename, level, nbytes, error));
     return npyx_zip_write_append(&writer->zip, texts->bytes, header_nbytes, error);
 }
@@ -242,20 +239,20 @@ static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *mem
     (void)writer;
     bool has_nul = member->name_nbytes > 0 && memchr(member->name, '\0', member->name_nbytes) != NULL;
     if (member->name_nbytes > INFO_NBYTES)
-        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' has %zu bytes (a .ten holds %d)",
-                         NPYX_SHOWN(member->name, member->name_nbytes, 100), member->name_nbytes,
-                         INFO_NBYTES);
+        return npyx_refuse(error, "the name '%.*s' has %zu bytes (a .ten holds %d)",
+                           NPYX_SHOWN(member->name, member->name_nbytes, 100), member->name_nbytes,
+                           INFO_NBYTES);
     if (has_nul || npyx_count_high(member->name, member->name_nbytes) > 0)
-        return npyx_fail(error, NPYX_INVALID, -1, "the name '%.*s' is not ASCII, as a .ten wants it",
-                         NPYX_SHOWN(member->name, member->name_nbytes, 100));
+        return npyx_refuse(error, "the name '%.*s' is not ASCII, as a .ten wants it",
+                           NPYX_SHOWN(member->name, member->name_nbytes, 100));
     if (!code_write(member->dtype, code))
-        return npyx_fail(error, NPYX_INVALID, -1, "a .ten holds f2, f4, f8, i1 to i8 and u1 to u8 (found %s)",
-                         npyx_dtype_shown(member->dtype).name);
+        return npyx_refuse(error, "a .ten holds f2, f4, f8, i1 to i8 and u1 to u8 (found %s)",
+                           npyx_dtype_shown(member->dtype).name);
     if (member->ndim > MAX_NDIM)
-        return npyx_fail(error, NPYX_INVALID, -1, "the array has %d dimensions (a .ten holds at most %d)",
-                         member->ndim, MAX_NDIM);
+        return npyx_refuse(error, "the array has %d dimensions (a .ten holds at most %d)", member->ndim,
+                           MAX_NDIM);
     if (member->fortran_order)
-        return npyx_fail(error, NPYX_INVALID, -1, "the array is in Fortran order, and a .ten in C order");
+        return npyx_refuse(error, "the array is in Fortran order, and a .ten in C order");
     return NPYX_OK;
 }
 
@@ -373,9 +370,8 @@ npyx_status npyx_zip_method_parse(const char *text, size_t nbytes, npyx_zip_meth
     npyx_span word = {text, nbytes};
     bool has_level = nbytes == 9 && npyx_span_begins(word, "deflate:") && npyx_is_digit(text[8]);
     if (!has_level && !npyx_span_is_among(word, "stored deflate"))
-        return npyx_fail(
-            error, NPYX_INVALID, -1,
-            "no method of an .npz: '%.*s' (there are stored, deflate, and deflate:0 to deflate:9)",
+        return npyx_refuse(
+            error, "no method of an .npz: '%.*s' (there are stored, deflate, and deflate:0 to deflate:9)",
             NPYX_SHOWN(text, nbytes, 40));
     *method = (npyx_zip_method){.is_deflated = text[0] == 'd', .level = has_level ? text[8] - '0' : -1};
     return NPYX_OK;
@@ -386,7 +382,7 @@ npyx_status npyx_archive_writer_open(npyx_sink *sink, npyx_format format, npyx_a
     npyx_host *host = sink->host;
     *writer = NULL;
     if (format == NPYX_FORMAT_NPY)
-        return npyx_fail(error, NPYX_INVALID, -1, "a .npy holds one array: it is not an archive");
+        return npyx_refuse(error, "a .npy holds one array: it is not an archive");
     npyx_archive_writer *made = npyx_alloc(host, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
     *made = (npyx_archive_writer){.ops = format == NPYX_FORMAT_NPZ ? &npz_write_ops : &ten_write_ops,
@@ -405,15 +401,13 @@ npyx_status npyx_archive_writer_open(npyx_sink *sink, npyx_format format, npyx_a
 static npyx_status check_between(const npyx_archive_writer *writer, npyx_error *error) {
     if (writer->state == WRITER_BETWEEN)
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     writer->state == WRITER_IN_ARRAY
-                         ? "the array before was not ended"
-                         : "the archive cannot be added to: writing it failed before");
+    return npyx_refuse(error, writer->state == WRITER_IN_ARRAY
+                                  ? "the array before was not ended"
+                                  : "the archive cannot be added to: writing it failed before");
 }
 
 static npyx_status check_in_array(const npyx_archive_writer *writer, npyx_error *error) {
-    return writer->state == WRITER_IN_ARRAY ? NPYX_OK
-                                            : npyx_fail(error, NPYX_INVALID, -1, "no array was begun");
+    return writer->state == WRITER_IN_ARRAY ? NPYX_OK : npyx_refuse(error, "no array was begun");
 }
 
 /* Sets the writer's state after a call that returned status. */
@@ -432,7 +426,7 @@ static npyx_status measure(npyx_archive_writer *writer, const npyx_member *membe
                (member->shape[axis] == 0 || npyx_multiply_i64(nelem, member->shape[axis], &nelem));
     }
     if (!fits || !npyx_multiply_i64(nelem, member->dtype->itemsize, &nbytes))
-        return npyx_fail(error, NPYX_INVALID, -1, "the shape is negative or passes 2^63 - 1 bytes");
+        return npyx_refuse(error, "the shape is negative or passes 2^63 - 1 bytes");
     writer->dtype = *member->dtype;
     writer->nelem = is_empty ? 0 : nelem;
     writer->nbytes = is_empty ? 0 : nbytes;
@@ -444,7 +438,7 @@ npyx_status npyx_archive_writer_begin(npyx_archive_writer *writer, const npyx_me
                                       npyx_zip_method method, npyx_error *error) {
     NPYX_TRY(check_between(writer, error));
     if (member->dtype->has_objects)
-        return npyx_fail(error, NPYX_INVALID, -1, "an array of objects is not written");
+        return npyx_refuse(error, "an array of objects is not written");
     NPYX_TRY(measure(writer, member, error));
     NPYX_TRY(writer->ops->check(writer, member, error));
     writer->start_off = writer->sink->nbytes;
@@ -456,8 +450,7 @@ npyx_status npyx_archive_writer_append(npyx_archive_writer *writer, const void *
                                        npyx_error *error) {
     NPYX_TRY(check_in_array(writer, error));
     if (nelem > writer->nelem - writer->done_nelem)
-        return npyx_fail(error, NPYX_INVALID, -1, "the shape has %" PRId64 " items, and more were given",
-                         writer->nelem);
+        return npyx_refuse(error, "the shape has %" PRId64 " items, and more were given", writer->nelem);
     if (nelem <= 0)
         return NPYX_OK;
     writer->done_nelem += nelem;
@@ -469,9 +462,8 @@ npyx_status npyx_archive_writer_end(npyx_archive_writer *writer, npyx_error *err
     NPYX_TRY(check_in_array(writer, error));
     /* items without bytes need not be given */
     if (writer->done_nelem < writer->nelem && writer->nbytes > 0)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the shape has %" PRId64 " items, and %" PRId64 " were given", writer->nelem,
-                         writer->done_nelem);
+        return npyx_refuse(error, "the shape has %" PRId64 " items, and %" PRId64 " were given",
+                           writer->nelem, writer->done_nelem);
     npyx_status status = writer->ops->end(writer, error);
     writer->narrays += status == NPYX_OK;
     return arrive(writer, status, WRITER_BETWEEN, WRITER_IN_BROKEN);

@@ -365,15 +365,9 @@ static void parse_info(const uint8_t *info, npyx_ten_array *ten) {
         end--;
     while (first < end && info[first] == 0)
         first++;
-    char *out = ten->info;
-    while (first < end) {
-        const char *at = (const char *)info + first;
-        size_t nbytes = npyx_utf8_character(at, end - first);
-        memcpy(out, nbytes == 0 ? NPYX_UTF8_REPLACEMENT : at, nbytes == 0 ? 3 : nbytes);
-        out += nbytes == 0 ? 3 : nbytes;
-        first += nbytes == 0 ? 1 : nbytes;
-    }
-    ten->info_nbytes = (size_t)(out - ten->info);
+    npyx_buffer text = npyx_buffer_over(ten->info, sizeof ten->info);
+    npyx_buffer_append_utf8(&text, (const char *)info + first, end - first);
+    ten->info_nbytes = text.nbytes;
 }
 
 /* Words are 64-bit: dtype code, info, rank, dimensions; extra ones are tolerated. */

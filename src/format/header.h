@@ -57,9 +57,9 @@ bool npyx_header_npy_is_fortran(int ndim, const int64_t *shape, bool fortran_ord
 typedef struct npyx_ten_array {
     int64_t header_off; /* of the header chunk's magic */
     int64_t data_off;
-    int64_t end_off;  /* after the data, or the end of the file if that comes first */
-    int64_t next_off; /* of the next header chunk; after the last array, at or beyond the file's end */
-    char info[24];    /* without NULs at either end; UTF-8, with U+FFFD for invalid bytes */
+    int64_t end_off;      /* after the data, or the end of the file if that comes first */
+    int64_t next_off;     /* of the next header chunk; after the last array, at or beyond the file's end */
+    char info[8 * 3 + 1]; /* without NULs at either end; UTF-8, with U+FFFD for invalid bytes */
     size_t info_nbytes;
 } npyx_ten_array;
 

@@ -278,18 +278,6 @@ static npyx_status op_counted_str(npyx_pickle *p, int number_nbytes) {
     return pickle_push_str(p, bytes, nbytes);
 }
 
-/* ndigits hexadecimal digits; -1 when there are fewer. */
-static int64_t pickle_hex_number(const char *text, const char *end, int ndigits) {
-    int64_t number = 0;
-    for (int i = 0; i < ndigits; i++) {
-        int digit = text + i < end ? npyx_hex_digit(text[i]) : 36;
-        if (digit == 36)
-            return -1;
-        number = number << 4 | digit;
-    }
-    return number;
-}
-
 /* The byte of the escape after a backslash of a bytes literal, and how many characters it took. -1 for an
  * unknown escape, whose backslash stays. */
 static int pickle_escape(const char *text, const char *end, size_t *nbytes) {
@@ -300,7 +288,7 @@ static int pickle_escape(const char *text, const char *end, size_t *nbytes) {
         return (uint8_t)bytes[letter - letters];
     if (*text == 'x') {
         *nbytes = 3;
-        return (int)pickle_hex_number(text + 1, end, 2);
+        return (int)npyx_span_hex((npyx_span){text, (size_t)(end - text)}, 1, 2);
     }
     int number = 0;
     size_t n = 0;
@@ -346,8 +334,9 @@ static npyx_status op_unicode(npyx_pickle *p) {
     for (const char *c = line; c < end; c++) {
         NPYX_TRY(npyx_pickle_work(p, 1));
         bool is_escape = *c == '\\' && c + 1 < end && (c[1] == 'u' || c[1] == 'U');
-        int ndigits = is_escape ? (c[1] == 'u' ? 4 : 8) : 0;
-        int64_t code_point = is_escape ? pickle_hex_number(c + 2, end, ndigits) : (uint8_t)*c;
+        size_t ndigits = is_escape ? (c[1] == 'u' ? 4 : 8) : 0;
+        const npyx_span rest = {c, (size_t)(end - c)};
+        int64_t code_point = is_escape ? npyx_span_hex(rest, 2, ndigits) : (uint8_t)*c;
         if (code_point < 0 || code_point > 0x10ffff)
             return npyx_pickle_fail(p, "an escape that is no character");
         n += npyx_utf8_encode((uint32_t)code_point, text + n);

@@ -46,6 +46,9 @@ npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, v
 npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbytes, bool plainly,
                                  npyx_error *error);
 
+/* ftruncate(2): the file becomes nbytes long. A failure is `what (the reason)`. */
+npyx_status npyx_descriptor_cut(int descriptor, int64_t nbytes, const char *what, npyx_error *error);
+
 /* fstat(2). */
 npyx_status npyx_descriptor_stat(int descriptor, npyx_stat *found, npyx_error *error);
 

@@ -286,13 +286,9 @@ int npyx_root_open_below(const npyx_root *root, const char *path, int flags) {
     return root_do(root, path, (root_task){.goal = ROOT_OPEN, .flags = flags});
 }
 
-int npyx_root_stat(const npyx_root *root, const char *path, npyx_stat *found) {
-    return root_do(root, path, (root_task){.goal = ROOT_STAT, .found = found});
-}
-
-bool npyx_root_has(const npyx_root *root, const char *path) {
-    npyx_stat found;
-    return root_do(root, path, (root_task){.goal = ROOT_STAT, .flags = O_NOFOLLOW, .found = &found}) == 0;
+int npyx_root_stat(const npyx_root *root, const char *path, npyx_stat *found, bool follows) {
+    root_task task = {.goal = ROOT_STAT, .flags = follows ? 0 : O_NOFOLLOW, .found = found};
+    return root_do(root, path, task);
 }
 
 ssize_t npyx_root_read_link(const npyx_root *root, const char *path, char *target, size_t capacity_nbytes) {
@@ -409,30 +405,22 @@ int npyx_root_open_below(const npyx_root *root, const char *path, int flags) {
     return folder == root->descriptor ? descriptor : root_close(folder, descriptor);
 }
 
-static int root_look(const npyx_root *root, const char *path, npyx_stat *found) {
+int npyx_root_stat(const npyx_root *root, const char *path, npyx_stat *found, bool follows) {
     char simple[PATH_MAX + 1];
     const char *name;
     int folder = root_find(root, path, simple, &name);
     if (folder < 0)
         return -1;
     int result = fstatat(folder, name, found, AT_SYMLINK_NOFOLLOW);
-    return folder == root->descriptor ? result : root_close(folder, result);
-}
-
-int npyx_root_stat(const npyx_root *root, const char *path, npyx_stat *found) {
-    int result = root_look(root, path, found);
-    return result == 0 && S_ISLNK(found->st_mode) ? root_fail(EXDEV) : result;
-}
-
-bool npyx_root_has(const npyx_root *root, const char *path) {
-    npyx_stat found;
-    return root_look(root, path, &found) == 0;
+    if (folder != root->descriptor)
+        root_close(folder, result);
+    return result == 0 && follows && S_ISLNK(found->st_mode) ? root_fail(EXDEV) : result;
 }
 
 ssize_t npyx_root_read_link(const npyx_root *root, const char *path, char *target, size_t capacity_nbytes) {
     npyx_stat found;
     (void)target, (void)capacity_nbytes;
-    if (root_look(root, path, &found) != 0)
+    if (npyx_root_stat(root, path, &found, false) != 0)
         return -1;
     return root_fail(S_ISLNK(found.st_mode) ? EXDEV : EINVAL);
 }

@@ -42,12 +42,7 @@ static npyx_status write_collected(npyx_sink *sink, npyx_error *error) {
 }
 
 static npyx_status shorten(npyx_sink *sink, int64_t nbytes, npyx_error *error) {
-    int result;
-    do
-        result = ftruncate(sink->descriptor, (off_t)nbytes);
-    while (result != 0 && errno == EINTR);
-    if (result != 0)
-        return npyx_fail_errno(error, errno, "cannot be cut off");
+    NPYX_TRY(npyx_descriptor_cut(sink->descriptor, nbytes, "cannot be cut off", error));
     sink->is_longer = false;
     sink->file_nbytes = nbytes;
     return NPYX_OK;

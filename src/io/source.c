@@ -1,7 +1,5 @@
 #include "source.h"
 
-#include <stdio.h>
-
 #include "base/crc32.h"
 
 npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
@@ -82,11 +80,8 @@ npyx_status npyx_source_blame_writer(const npyx_source *source, npyx_status stat
     if (npyx_source_check(source, &changed) != NPYX_OK)
         return npyx_fail_again(error, &changed);
     source = outermost(source);
-    if (source->ops->is_fresh != NULL && source->ops->is_fresh(source)) {
-        size_t nbytes = strlen(error->message);
-        snprintf(error->message + nbytes, sizeof error->message - nbytes,
-                 "; it was written to just now, and its writer may not have finished");
-    }
+    if (source->ops->is_fresh != NULL && source->ops->is_fresh(source))
+        npyx_error_add(error, "; it was written to just now, and its writer may not have finished");
     return status;
 }
 

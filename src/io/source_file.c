@@ -286,8 +286,7 @@ npyx_status npyx_files_ahead_take(npyx_files_ahead *ahead, int64_t index, npyx_s
     int64_t number = index - ahead->first;
     while (ahead->pool != NULL && ahead->ntaken <= number) {
         file_slot *slot = &ahead->slots[ahead->ntaken % FILES_NSLOTS];
-        while (!npyx_pool_has_made(ahead->pool, ahead->ntaken))
-            NPYX_TRY(npyx_pool_help(ahead->pool, ahead->ntaken, error));
+        NPYX_TRY(npyx_pool_await(ahead->pool, ahead->ntaken, error));
         if (slot->is_out_of_descriptors) { /* the caller needs them more */
             files_give_up(ahead);
             return NPYX_DONE;

@@ -171,8 +171,7 @@ static inflate_pieces *inflate_pieces_start(npyx_source *compressed, const npyx_
 /* Waits for the current piece, and counts the cost of making it when it is first read. */
 static npyx_status piece_await(inflate_pieces *pieces, piece_slot *slot, npyx_error *error) {
     npyx_source *compressed = pieces->compressed;
-    while (!npyx_pool_has_made(pieces->pool, pieces->at))
-        NPYX_TRY(npyx_pool_help(pieces->pool, pieces->at, error));
+    NPYX_TRY(npyx_pool_await(pieces->pool, pieces->at, error));
     if (!slot->is_good)
         return NPYX_DONE;
     if (slot->is_told)
