@@ -130,13 +130,9 @@ static npyx_status npz_finish(npyx_archive_writer *writer, npyx_error *error) {
 }
 
 static npyx_status npz_mark(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error) {
-    size_t nbytes = (size_t)(writer->sink->nbytes - writer->zip.directory_off);
     mark->nbytes = writer->zip.directory_off;
     npyx_buffer directory = {.host = writer->sink->host};
-    if (!npyx_buffer_reserve(&directory, nbytes))
-        return npyx_buffer_check(&directory, error);
-    directory.nbytes = nbytes;
-    npyx_status status = npyx_sink_read(writer->sink, mark->nbytes, directory.bytes, nbytes, error);
+    npyx_status status = npyx_sink_read_rest(writer->sink, mark->nbytes, &directory, error);
     npyx_buffer *freed = status == NPYX_OK ? &writer->marked : &directory;
     npyx_buffer_clear(freed);
     if (status == NPYX_OK)

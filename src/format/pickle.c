@@ -196,33 +196,22 @@ static npyx_status op_counted_long(npyx_pickle *p, int number_nbytes) {
 /* Decimal digits with a sign, as read by Python's int. */
 static npyx_status pickle_push_digits(npyx_pickle *p, const char *text, size_t nbytes) {
     bool has_sign = nbytes > 0 && (*text == '-' || *text == '+'), is_negative = has_sign && *text == '-';
-    const char *digits = text + has_sign;
-    size_t ndigits = nbytes - has_sign;
-    int64_t integer = 0;
-    bool fits = true;
-    for (size_t i = 0; i < ndigits; i++) {
-        if (digits[i] < '0' || digits[i] > '9')
-            ndigits = 0;
-    }
-    if (ndigits == 0)
+    npyx_span digits = {text + has_sign, nbytes - has_sign};
+    uint64_t magnitude;
+    if (digits.nbytes == 0 || npyx_span_digits(digits, &magnitude) < digits.nbytes)
         return npyx_pickle_fail(p, "'%.*s' is no integer", NPYX_SHOWN(text, nbytes, 40));
-    while (ndigits > 1 && *digits == '0')
-        digits++, ndigits--;
-    for (size_t i = 0; i < ndigits && fits; i++) {
-        int digit = digits[i] - '0';
-        fits = !__builtin_mul_overflow(integer, 10, &integer) &&
-               !__builtin_add_overflow(integer, is_negative ? -digit : digit, &integer);
-    }
-    if (fits)
-        return pickle_push_integer(p, integer);
-    if (ndigits > NPYX_OBJECT_MAX_NDIGITS)
+    if (magnitude <= (uint64_t)INT64_MAX + is_negative)
+        return pickle_push_integer(p, (int64_t)(is_negative ? 0 - magnitude : magnitude));
+    while (npyx_span_begins(digits, "0"))
+        digits = npyx_span_after(digits, 1);
+    if (digits.nbytes > NPYX_OBJECT_MAX_NDIGITS)
         return npyx_pickle_fail_digits(p);
     npyx_object *made;
-    char *copy = npyx_pickle_alloc(p, ndigits + 1);
+    char *copy = npyx_pickle_alloc(p, digits.nbytes + 1);
     NPYX_TRY(npyx_pickle_check(p, copy));
     *copy = '-';
-    memcpy(copy + is_negative, digits, ndigits);
-    NPYX_TRY(npyx_pickle_new_bytes(p, NPYX_OBJECT_WIDE, copy, ndigits + is_negative, &made));
+    memcpy(copy + is_negative, digits.text, digits.nbytes);
+    NPYX_TRY(npyx_pickle_new_bytes(p, NPYX_OBJECT_WIDE, copy, digits.nbytes + is_negative, &made));
     return pickle_push(p, made);
 }
 

@@ -276,8 +276,7 @@ static npyx_status tar_append_pax(npyx_sink *sink, const char *name, size_t name
     size_t bare_nbytes = name_nbytes + sizeof " path=\n" - 1, nbytes = bare_nbytes + 1;
     while (bare_nbytes + (size_t)snprintf(number, sizeof number, "%zu", nbytes) != nbytes)
         nbytes = bare_nbytes + strlen(number);
-    npyx_buffer_append_text(&record, number);
-    npyx_buffer_append_text(&record, " path=");
+    npyx_buffer_printf(&record, "%s path=", number);
     npyx_buffer_append(&record, name, name_nbytes);
     npyx_buffer_append_char(&record, '\n');
     npyx_status status = npyx_buffer_check(&record, error);

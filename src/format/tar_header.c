@@ -45,8 +45,8 @@ const char *npyx_tar_type_name(npyx_tar_type type) {
 
 /* A field's text, up to its first NUL. */
 static npyx_span tar_text(const uint8_t *block, size_t off, size_t nbytes) {
-    const uint8_t *end = memchr(block + off, '\0', nbytes);
-    return (npyx_span){(const char *)block + off, end == NULL ? nbytes : (size_t)(end - (block + off))};
+    const char *text = (const char *)block + off;
+    return (npyx_span){text, strnlen(text, nbytes)};
 }
 
 /* Base 256: a first byte of 0x80, or 0xff for two's complement, and the number in the bytes after it. */
@@ -320,9 +320,8 @@ static npyx_status say(npyx_tar_overrides *overrides, npyx_span keyword, npyx_sp
 
 /* Reads one record at the start of left; returns its length, or 0 when there is none. */
 static size_t record_at(npyx_span left, npyx_span *keyword, npyx_span *value) {
-    size_t i = 0, length = 0;
-    for (; i < left.nbytes && left.text[i] >= '0' && left.text[i] <= '9' && length < left.nbytes; i++)
-        length = length * 10 + (size_t)(left.text[i] - '0');
+    uint64_t length;
+    size_t i = npyx_span_digits(left, &length);
     if (i == 0 || i == left.nbytes || left.text[i] != ' ' || length > left.nbytes || length < i + 3 ||
         left.text[length - 1] != '\n')
         return 0;
@@ -332,7 +331,7 @@ static size_t record_at(npyx_span left, npyx_span *keyword, npyx_span *value) {
         return 0;
     *keyword = (npyx_span){begin, (size_t)(equals - begin)};
     *value = (npyx_span){equals + 1, (size_t)(end - equals - 1)};
-    return length;
+    return (size_t)length;
 }
 
 npyx_status npyx_tar_read_records(npyx_tar_overrides *overrides, const char *records, size_t nbytes,

@@ -115,6 +115,14 @@ npyx_status npyx_sink_read(npyx_sink *sink, int64_t off, void *bytes, size_t nby
     return NPYX_OK;
 }
 
+npyx_status npyx_sink_read_rest(npyx_sink *sink, int64_t off, npyx_buffer *rest, npyx_error *error) {
+    size_t nbytes = (size_t)(sink->nbytes - off);
+    if (!npyx_buffer_reserve(rest, nbytes))
+        return npyx_buffer_check(rest, error);
+    rest->nbytes = nbytes;
+    return npyx_sink_read(sink, off, rest->bytes, nbytes, error);
+}
+
 npyx_status npyx_sink_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error) {
     NPYX_TRY(check_range(sink, nbytes, 0, error));
     if (nbytes < sink->first_nbytes)

@@ -30,6 +30,9 @@ npyx_status npyx_sink_rewrite(npyx_sink *sink, int64_t off, const void *bytes, s
                               npyx_error *error);
 npyx_status npyx_sink_read(npyx_sink *sink, int64_t off, void *bytes, size_t nbytes, npyx_error *error);
 
+/* Reads back all from off on into an empty buffer. */
+npyx_status npyx_sink_read_rest(npyx_sink *sink, int64_t off, npyx_buffer *rest, npyx_error *error);
+
 /* Shortens the sink to nbytes. */
 npyx_status npyx_sink_cut(npyx_sink *sink, int64_t nbytes, npyx_error *error);
 

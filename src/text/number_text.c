@@ -504,8 +504,5 @@ size_t npyx_number_text(const npyx_number *number, char *out) {
     if (isfinite(number->f64))
         return npyx_text_f64(number->f64, out);
     const char *word = isnan(number->f64) ? "NaN" : number->f64 > 0 ? "inf" : "-inf";
-    size_t nbytes = 0;
-    for (; word[nbytes] != '\0'; nbytes++)
-        out[nbytes] = word[nbytes];
-    return nbytes;
+    return literal_write(word, strlen(word), out);
 }
