@@ -1,6 +1,6 @@
 #include "archive.h"
 
-#include "pickle_machine.h"
+#include "pickle.h"
 #include "text/span.h"
 
 struct npyx_objects {

@@ -153,8 +153,8 @@ void npyx_archive_tar_learn(npyx_archive *archive, struct npyx_tar_walk *walk);
 /* The walk has reached a sound end. */
 void npyx_archive_tar_learn_end(npyx_archive *archive, const struct npyx_tar_walk *walk);
 
-/* For archive.c only: each takes over the source on success only. A .npy or a .ten with the first bytes head:
- * NPYX_HEADER_NPY_USUAL_NBYTES or all. */
+/* For archive_open.c and archive_tar.c: each takes over the source on success only. A .npy or a .ten with the
+ * first bytes head: NPYX_HEADER_NPY_USUAL_NBYTES or all. */
 npyx_status npyx_archive_series_open(npyx_source *source, npyx_format format, const uint8_t *head,
                                      size_t head_nbytes, npyx_archive **archive, npyx_error *error);
 /* A tar; is_inflated: as above. */

@@ -2,12 +2,9 @@
 #include <stdio.h>
 
 #include "archive.h"
-#include "base/bytes.h"
 #include "header.h"
 #include "io/first_bytes.h"
 #include "io/inflate.h"
-#include "io/threads.h"
-#include "zip_directory.h"
 
 /* APPNOTE 4.3.7, and the zip64 extra field that numpy.savez puts in every local header. */
 enum { LOCAL_HEADER_NBYTES = 30, USUAL_EXTRA_NBYTES = 20, USUAL_NAME_NBYTES = 100 };

@@ -1,6 +1,5 @@
 #include "archive_write.h"
 
-#include "base/bytes.h"
 #include "header.h"
 #include "item/element.h"
 #include "text/span.h"

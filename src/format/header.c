@@ -1,6 +1,5 @@
 #include "header.h"
 
-#include "base/bytes.h"
 #include "io/first_bytes.h"
 #include "text/number_text.h"
 #include "text/span.h"

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "pickle_machine.h"
+#include "pickle.h"
 #include "text/number_text.h"
 #include "text/span.h"
 

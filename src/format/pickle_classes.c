@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/wide_integer.h"
-#include "pickle_machine.h"
+#include "pickle.h"
 #include "text/pure_path.h"
 
 /* Makes the value of a call, or returns NPYX_DONE for arguments of unknown form. */

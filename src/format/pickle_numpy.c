@@ -15,7 +15,7 @@
 
 #include "array/view.h"
 #include "item/encode.h"
-#include "pickle_machine.h"
+#include "pickle.h"
 
 /* ---- dtypes ---- */
 

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "pickle_machine.h"
+#include "pickle.h"
 
 /* ---- errors ---- */
 

@@ -4,7 +4,6 @@
 #include <minizip/zip.h>
 #include <zlib.h>
 
-#include "base/bytes.h"
 #include "text/span.h"
 #include "zip_directory.h"
 

@@ -2,9 +2,7 @@
 
 #include <strings.h>
 
-#include "base/bytes.h"
 #include "base/host.h"
-#include "base/utf8.h"
 
 /* ---- formats that begin with a constant ---- */
 

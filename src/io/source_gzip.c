@@ -9,7 +9,6 @@
  * Integers are little-endian. ISIZE is the member's length modulo 2^32, so the total length is only known
  * after a pass through everything. Padding is skipped, as by Python's gzip.
  */
-#include "base/bytes.h"
 #include "inflate.h"
 
 enum { GZIP_TRAILER_NBYTES = 8 };

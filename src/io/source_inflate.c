@@ -3,7 +3,6 @@
  */
 #include "base/crc32.h"
 #include "inflate.h"
-#include "threads.h"
 
 /* ---- pieces ----
  *
