@@ -86,7 +86,9 @@ static npyx_status fail_field(const npyx_dtype *dtype, const char *text, size_t 
                        npyx_name_list_text(&list));
 }
 
-npyx_status npyx_shape_check_nelem(const int64_t *shape, int ndim, npyx_error *error) {
+/* Whether the product of a shape, axes of length 0 left out, is at most 2^63 - 1, as a header's is; otherwise
+ * NPYX_UNSUPPORTED. Then no product of some of its axes overflows. */
+static npyx_status check_nelem(const int64_t *shape, int ndim, npyx_error *error) {
     int64_t nelem = 1;
     for (int axis = 0; axis < ndim; axis++) {
         if (shape[axis] != 0 && __builtin_mul_overflow(nelem, shape[axis], &nelem))
@@ -96,8 +98,9 @@ npyx_status npyx_shape_check_nelem(const int64_t *shape, int ndim, npyx_error *e
     return NPYX_OK;
 }
 
-/* Adds the axes of a subarray after the view's. */
-static npyx_status add_axes(npyx_view *view, const npyx_field *field, npyx_error *error) {
+/* Narrows the view's items to one field, whose subarray adds its axes after the view's. NPYX_INVALID for too
+ * many dimensions. */
+static npyx_status enter_field(npyx_view *view, const npyx_field *field, npyx_error *error) {
     if (view->ndim + field->ndim > NPYX_MAX_NDIM || view->file_ndim + field->ndim > NPYX_MAX_NDIM)
         return npyx_refuse(error, "the field's subarray makes more than %d dimensions", NPYX_MAX_NDIM);
     int64_t stride = field->dtype->itemsize * field->nelem;
@@ -108,11 +111,7 @@ static npyx_status add_axes(npyx_view *view, const npyx_field *field, npyx_error
         view->fixed[file_axis] = -1;
         npyx_view_set_axis(view, view->ndim++, field->shape[i], stride, file_axis);
     }
-    return npyx_shape_check_nelem(view->file_shape, view->file_ndim, error);
-}
-
-npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error) {
-    NPYX_TRY(add_axes(view, field, error));
+    NPYX_TRY(check_nelem(view->file_shape, view->file_ndim, error));
     view->off += field->off;
     view->dtype = field->dtype;
     return NPYX_OK;
@@ -161,7 +160,7 @@ npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nby
     if (!find_path(&search, view->dtype, text, nbytes))
         return fail_field(search.lacking, search.lacking_text, search.lacking_nbytes, error);
     for (int i = 0; i < search.depth; i++)
-        NPYX_TRY(npyx_view_enter_field(view, search.path[i], error));
+        NPYX_TRY(enter_field(view, search.path[i], error));
     return NPYX_OK;
 }
 
@@ -360,7 +359,7 @@ static npyx_status find_leaves(leaf_list *list, npyx_view *view, npyx_buffer *pa
     }
     size_t kept_nbytes = path->nbytes;
     for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;) {
-        NPYX_TRY(npyx_view_enter_field(view, field, error));
+        NPYX_TRY(enter_field(view, field, error));
         path->nbytes = kept_nbytes;
         if (kept_nbytes > 0)
             npyx_buffer_append_char(path, '.');
@@ -396,7 +395,7 @@ npyx_status npyx_leaf_enter(const npyx_leaf *leaf, npyx_view *view, npyx_error *
         npyx_view_set_axis(view, view->ndim++, leaf->view.shape[axis], leaf->view.strides[axis], -1);
     view->off += leaf->view.off;
     view->dtype = leaf->view.dtype;
-    return npyx_shape_check_nelem(view->shape, view->ndim, error);
+    return check_nelem(view->shape, view->ndim, error);
 }
 
 /* ---- arrays ---- */

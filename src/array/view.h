@@ -115,9 +115,6 @@ void npyx_view_orient(npyx_view *view, int naxes, bool is_falling);
  * unknown; it must have items. */
 void npyx_view_sort_axes(npyx_view *view);
 
-/* Narrows the view's items to one field. NPYX_INVALID for too many dimensions. */
-npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error);
-
 /* The flat C-order position in the file's whole array of the item at flat C-order `position` of the view. */
 int64_t npyx_view_file_position(const npyx_view *view, int64_t position);
 
@@ -170,10 +167,6 @@ npyx_status npyx_axes_parse(npyx_host *host, const char *text, size_t nbytes, in
                             npyx_error *error);
 /* The error for anything else. */
 npyx_status npyx_axes_fail(npyx_error *error);
-
-/* Whether the product of a shape, axes of length 0 left out, is at most 2^63 - 1, as a header's is; otherwise
- * NPYX_UNSUPPORTED. Then no product of some of its axes overflows. */
-npyx_status npyx_shape_check_nelem(const int64_t *shape, int ndim, npyx_error *error);
 
 /* Replaces the one -1 in shape by what nelem items leave for it. NPYX_INVALID for two of them, for other
  * negative lengths, and unless the product is nelem: the message shows both. */

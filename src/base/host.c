@@ -51,6 +51,16 @@ void *npyx_grow(npyx_host *host, void *items, int64_t n, int64_t *capacity, size
     return block;
 }
 
+npyx_status npyx_renew(npyx_host *host, uint8_t **bytes, size_t *capacity_nbytes, size_t nbytes,
+                       npyx_error *error) {
+    if (*capacity_nbytes >= nbytes)
+        return NPYX_OK;
+    npyx_free(host, *bytes);
+    *bytes = npyx_alloc(host, nbytes);
+    *capacity_nbytes = *bytes == NULL ? 0 : nbytes;
+    return npyx_check_memory(*bytes, error);
+}
+
 npyx_status npyx_poll(npyx_host *host, npyx_error *error) {
     if (host->interrupted == NULL || !host->interrupted(host->ctx))
         return NPYX_OK;

@@ -64,6 +64,11 @@ static inline npyx_status npyx_check_memory(const void *block, npyx_error *error
  * items is NULL and *capacity 0. */
 void *npyx_grow(npyx_host *host, void *items, int64_t n, int64_t *capacity, size_t item_nbytes);
 
+/* Makes *bytes a block of at least nbytes, whose contents are undefined unless it was large enough; NULL and
+ * *capacity_nbytes 0 at first, and after NPYX_NOMEM. */
+npyx_status npyx_renew(npyx_host *host, uint8_t **bytes, size_t *capacity_nbytes, size_t nbytes,
+                       npyx_error *error);
+
 /* NPYX_INTERRUPTED when the host wants to stop. Call it once per block in every loop that can run long. */
 npyx_status npyx_poll(npyx_host *host, npyx_error *error);
 

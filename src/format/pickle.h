@@ -78,7 +78,6 @@ static inline npyx_status npyx_pickle_work(npyx_pickle *p, uint64_t nbytes) {
 /* Memory of the arena, charged. For NULL, npyx_pickle_check returns the failure. */
 void *npyx_pickle_alloc(npyx_pickle *p, uint64_t nbytes);
 void *npyx_pickle_array(npyx_pickle *p, int64_t n, size_t item_nbytes);
-char *npyx_pickle_copy(npyx_pickle *p, const char *bytes, size_t nbytes);
 static inline npyx_status npyx_pickle_check(const npyx_pickle *p, const void *block) {
     if (block != NULL)
         return NPYX_OK;

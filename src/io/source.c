@@ -201,12 +201,7 @@ static npyx_status window_read(npyx_window *w, int64_t off, size_t nbytes, npyx_
     npyx_host *host = w->source->host;
     size_t read_nbytes = 0;
     w->nbytes = 0;
-    if (nbytes > w->capacity_nbytes) {
-        npyx_free(host, w->bytes);
-        w->bytes = npyx_alloc(host, nbytes);
-        w->capacity_nbytes = w->bytes == NULL ? 0 : nbytes;
-        NPYX_TRY(npyx_check_memory(w->bytes, error));
-    }
+    NPYX_TRY(npyx_renew(host, &w->bytes, &w->capacity_nbytes, nbytes, error));
     NPYX_TRY(npyx_poll(host, error));
     NPYX_TRY(npyx_source_read(w->source, off, w->bytes, nbytes, &read_nbytes, error));
     w->off = off;

@@ -61,15 +61,6 @@ static void piece_make(void *ctx, int64_t number) {
             slot->crc_after;
 }
 
-static bool piece_reserve(npyx_host *host, piece_slot *slot, size_t nbytes) {
-    if (slot->capacity_nbytes >= nbytes)
-        return true;
-    npyx_free(host, slot->bytes);
-    slot->bytes = npyx_alloc(host, nbytes);
-    slot->capacity_nbytes = slot->bytes == NULL ? 0 : nbytes;
-    return slot->bytes != NULL;
-}
-
 /* Sets where a piece begins and ends; false when there is none. */
 static bool piece_place(inflate_pieces *pieces, piece_slot *slot) {
     int64_t off = pieces->next_off;
@@ -79,7 +70,8 @@ static bool piece_place(inflate_pieces *pieces, piece_slot *slot) {
     const npyx_checkpoint *to = npyx_checkpoints_after(pieces->checkpoints, off);
     int64_t end_off = to == NULL ? pieces->nbytes : to->off;
     if ((from == NULL ? 0 : from->off) != off || end_off - off > MAX_PIECE_NBYTES ||
-        !piece_reserve(pieces->compressed->host, slot, (size_t)(end_off - off)))
+        npyx_renew(pieces->compressed->host, &slot->bytes, &slot->capacity_nbytes, (size_t)(end_off - off),
+                   NULL) != NPYX_OK)
         return false;
     slot->is_told = false;
     slot->off = off;

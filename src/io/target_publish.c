@@ -249,7 +249,8 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
     return NPYX_OK;
 }
 
-bool npyx_target_is_published(const npyx_target *target) {
+/* Whether it was published, for good or not. */
+static bool target_is_published(const npyx_target *target) {
     return target->file == NULL || target->file->state == NPYX_TARGET_PUBLISHED;
 }
 
@@ -264,7 +265,7 @@ static bool is_as_seen(const npyx_target *target, const npyx_file_info *now) {
 npyx_status npyx_target_check(const npyx_target *target, npyx_error *error) {
     const npyx_target_file *file = target->file;
     npyx_stat found;
-    if (npyx_target_is_published(target))
+    if (target_is_published(target))
         return NPYX_OK;
     int folder = file->folder;
     if (file->is_resting)
@@ -335,7 +336,7 @@ static npyx_status take_path(npyx_target_file *file, npyx_error *error) {
 /* From the first byte that others may see, the target is published, and abandon takes it back. */
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
-    if (npyx_target_is_published(target))
+    if (target_is_published(target))
         return NPYX_OK;
     if (file->state == NPYX_TARGET_WRITTEN)
         NPYX_TRY(npyx_target_prepare(target, error));

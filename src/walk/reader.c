@@ -63,13 +63,8 @@ void npyx_reader_clear(npyx_reader *reader) {
  * copies several times slower. */
 static npyx_status aligned_buffer(npyx_reader *reader, size_t nbytes, int64_t file_off, uint8_t **bytes,
                                   npyx_error *error) {
-    size_t wanted_nbytes = nbytes + READER_PAGE_NBYTES;
-    if (reader->buffer_nbytes < wanted_nbytes) {
-        npyx_free(reader->source->host, reader->buffer);
-        reader->buffer = npyx_alloc(reader->source->host, wanted_nbytes);
-        reader->buffer_nbytes = reader->buffer == NULL ? 0 : wanted_nbytes;
-        NPYX_TRY(npyx_check_memory(reader->buffer, error));
-    }
+    NPYX_TRY(npyx_renew(reader->source->host, &reader->buffer, &reader->buffer_nbytes,
+                        nbytes + READER_PAGE_NBYTES, error));
     *bytes =
         reader->buffer + (((size_t)file_off - (size_t)(uintptr_t)reader->buffer) & (READER_PAGE_NBYTES - 1));
     return NPYX_OK;
