@@ -1,6 +1,6 @@
 /* npy_rows(source, member, slice): one row per entry along the first axis of an array. */
 
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "functions.h"
 #include "scan/item_cursor.h"
 

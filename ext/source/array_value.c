@@ -1,7 +1,7 @@
 #include "array_value.h"
 
-#include "format/header_npy.h"
-#include "format/objects.h"
+#include "format/archive.h"
+#include "format/header.h"
 #include "format/tar.h"
 #include "io/first_bytes.h"
 #include "item/convert.h"

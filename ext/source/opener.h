@@ -5,7 +5,7 @@
 #define NPYEXT_OPENER_H
 
 #include "core/connection.h"
-#include "io/files_ahead.h"
+#include "io/source.h"
 #include "pattern.h"
 
 /* What a source argument stands for. */

@@ -1,6 +1,6 @@
 #include "wds_table.h"
 
-#include "format/tar_write.h"
+#include "format/samples.h"
 #include "io/first_bytes.h"
 #include "shard_paths.h"
 #include "source/array_value.h"

@@ -61,7 +61,7 @@ bool npyext_store_plain(npyx_type type, sqlite3_value *value, uint8_t *item);
  * What a typed table with mode='r+' changes: rows of a .npy, in place.
  *
  * The file itself is never written to. The first change of a transaction copies it (sharing blocks, if the
- * file system can), and all changes go into the copy (io/edit.h), which takes the file's place at COMMIT. So
+ * file system can), and all changes go into the copy (io/sink.h), which takes the file's place at COMMIT. So
  * others see the old rows until then, and a crash leaves them. A SELECT from the table in between reads the
  * copy.
  *

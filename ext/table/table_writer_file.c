@@ -11,7 +11,7 @@
  */
 #include <float.h>
 
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "format/tar.h"
 #include "io/first_bytes.h"
 #include "table_writer.h"

@@ -1,6 +1,6 @@
 #include "array_builder.h"
 
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "io/first_bytes.h"
 #include "item/convert.h"
 #include "item/encode.h"

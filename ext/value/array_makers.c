@@ -1,5 +1,5 @@
 /* Functions that make an array from something else: from JSON, raw items, a member of an archive. */
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "item/convert.h"
 #include "item/encode.h"
 #include "scalars.h"

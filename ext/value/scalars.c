@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/siphash.h"
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "scan/plan.h"
 
 /* ---- how a call begins and ends ---- */

@@ -243,12 +243,12 @@ static npyx_status fail_mismatch(const expectation *e, npyx_span wanted, const n
     npyx_buffer_append_integers(&lengths, shape, ndim);
     npyx_status status = npyx_buffer_check(&found, e->error);
     if (status == NPYX_OK)
-        status = npyx_fail(e->error, NPYX_INVALID, -1, "expected %.*s%s, found %.*s%s[%s%s]",
-                           NPYX_SHOWN(wanted.text, wanted.nbytes, EXPECT_SHOWN_NBYTES),
-                           wanted.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "",
-                           NPYX_SHOWN(found.bytes, found.nbytes, EXPECT_SHOWN_NBYTES),
-                           found.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "", npyx_buffer_text(&lengths),
-                           lengths.status == NPYX_OK ? "" : ", ...");
+        status = npyx_refuse(e->error, "expected %.*s%s, found %.*s%s[%s%s]",
+                             NPYX_SHOWN(wanted.text, wanted.nbytes, EXPECT_SHOWN_NBYTES),
+                             wanted.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "",
+                             NPYX_SHOWN(found.bytes, found.nbytes, EXPECT_SHOWN_NBYTES),
+                             found.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "", npyx_buffer_text(&lengths),
+                             lengths.status == NPYX_OK ? "" : ", ...");
     npyx_buffer_clear(&found);
     return status;
 }

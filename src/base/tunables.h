@@ -17,7 +17,7 @@
 /* T(name, default, least): the default is the released value. */
 /* clang-format off */
 #define NPYX_TUNABLES(T) \
-    /* ---- walk: blocks and panels of rows (reader.c, blocks.c) ---- */ \
+    /* ---- walk: blocks and panels of rows (reader.c) ---- */            \
     T(NPYX_FIRST_BLOCK_NBYTES, 1 << 14, 256)         /* the first block, so that a LIMIT reads little; each next one is twice as large */ \
     T(NPYX_WORK_NBYTES, 1 << 18, 1 << 10)            /* the largest block, well inside a second-level cache, where filters and the host find it */ \
     T(NPYX_FIRST_PANEL_NBYTES, 1 << 16, 64)          /* likewise for gathered rows */ \

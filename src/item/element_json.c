@@ -5,7 +5,7 @@
  */
 #include "object.h"
 
-#include "base/budget.h"
+#include "base/host.h"
 #include "base/names.h"
 #include "text/number_text.h"
 

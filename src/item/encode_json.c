@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-#include "array/array.h"
+#include "array/view.h"
 #include "text/json_text.h"
 
 /* Both read the value whose first token is current, and leave its last one current. */

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/budget.h"
+#include "base/host.h"
 #include "convert.h"
 #include "text/narrow_float.h"
 #include "text/number_text.h"
