@@ -97,7 +97,7 @@ typedef struct npyext_estimate {
 npyext_estimate npyext_estimate_of(npyext_connection *connection, sqlite3_value *source,
                                    sqlite3_value *member);
 
-/* ---- into files and archives, in little memory however large the array is: array_stream.c ---- */
+/* ---- into files and archives, in little memory however large the array is ---- */
 
 /* Appends the array as numpy.save writes it, in C or Fortran order as it is stored. */
 npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_error *error);

@@ -89,11 +89,14 @@ static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payloa
         return npyx_fail(
             error, NPYX_CORRUPT, -1,
             "the zip directory contradicts itself (sizes or offset beyond 2^63, or too short a zip64 field)");
+    size_t ahead_nbytes = record->method == NPYX_ZIP_STORED ? FRONT_NBYTES : 0;
     NPYX_TRY(npyx_window_some(front, record->header_off, LOCAL_HEADER_NBYTES + record->stored_name_nbytes,
-                              record->method == NPYX_ZIP_STORED ? FRONT_NBYTES : 0, &local, &nbytes, error));
-    if (nbytes >
-        0) /* the local name may be longer than the directory's: in UTF-8 where that has code page 437 */
-        nbytes = front->nbytes - (size_t)(local - front->bytes);
+                              ahead_nbytes, &local, &nbytes, error));
+    /* the local name is longer than the directory's where it is in UTF-8 and that one in code page 437 */
+    size_t name_nbytes = nbytes < LOCAL_HEADER_NBYTES ? 0 : npyx_load_u16(local + 26, false);
+    if (name_nbytes > record->stored_name_nbytes)
+        NPYX_TRY(npyx_window_some(front, record->header_off, LOCAL_HEADER_NBYTES + name_nbytes, ahead_nbytes,
+                                  &local, &nbytes, error));
     NPYX_TRY(check_local_header(record, local, nbytes, error));
     *payload_off = record->header_off + LOCAL_HEADER_NBYTES + npyx_load_u16(local + 26, false) +
                    npyx_load_u16(local + 28, false);

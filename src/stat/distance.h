@@ -70,7 +70,7 @@ npyx_ruler npyx_ruler_of(npyx_metric metric, const npyx_dtype *dtype);
 /* The distance of items, side by side, to a vector of as many; NaN if there is none. */
 double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vector);
 
-/* ---- the nearest rows: nearest.c ---- */
+/* ---- the nearest rows ---- */
 
 /* A near row. */
 typedef struct npyx_hit {

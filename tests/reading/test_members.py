@@ -76,6 +76,26 @@ def test_member_names_in_cp437_and_utf8(connect):
             assert db.execute("SELECT value FROM npy_rows(?, ?)", (contents, member)).fetchall() == [(0,)], member
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_name_in_utf8_whose_directory_has_it_in_cp437(connect, method):
+    """The local name is longer than the directory's, which decides how much of the header is read at first."""
+    letters = "\u00e9" * 40
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        archive.writestr(letters + ".npy", npy_bytes(np.arange(5)))
+    contents = bytearray(out.getvalue())
+    directory = contents.rindex(b"PK\1\2")
+    utf8, cp437 = letters.encode(), letters.encode("cp437")
+    after = directory + 46 + len(utf8)
+    struct.pack_into("<H", contents, directory + 8, 0)
+    struct.pack_into("<H", contents, directory + 28, len(cp437) + 4)
+    end = contents.rindex(b"PK\5\6")
+    struct.pack_into("<I", contents, end + 12, end - directory - (len(utf8) - len(cp437)))
+    contents = bytes(contents[: directory + 46]) + cp437 + bytes(contents[after:])
+    assert np.load(io.BytesIO(contents))[letters].tolist() == [0, 1, 2, 3, 4]
+    assert connect().execute("SELECT value FROM npy_rows(?, ?)", (contents, letters)).fetchall() == [(i,) for i in range(5)]
+
+
 def test_methods_that_are_listed_and_not_read(connect):
     db, array = connect(), npy_bytes(np.zeros(1000))
     for method, text in [(zipfile.ZIP_BZIP2, "bzip2"), (zipfile.ZIP_LZMA, "lzma")]:
