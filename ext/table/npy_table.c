@@ -43,7 +43,7 @@ static int table_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
 
 /* In mode 'w+', what is committed is the file that the table has written itself; until then there is none.
  * NPYX_DONE: to the table, there is nothing. */
-static npyx_status written_read_own(const npyext_table *table, npyext_layout *layout, npyx_error *error) {
+static npyx_status layout_read_own(const npyext_table *table, npyext_layout *layout, npyx_error *error) {
     npyext_written written;
     NPYX_TRY(npyext_written_find(table->connection, table->name, &written, error));
     if (!written.is_there)
@@ -54,10 +54,10 @@ static npyx_status written_read_own(const npyext_table *table, npyext_layout *la
     return layout->file == NULL ? status : npyext_written_check(&written, &layout->file->info, error);
 }
 
-static npyx_status written_read_committed(const npyext_table *table, npyext_layout *layout,
-                                          npyx_error *error) {
+static npyx_status layout_read_committed(const npyext_table *table, npyext_layout *layout,
+                                         npyx_error *error) {
     if (table->writer->is_own)
-        return written_read_own(table, layout, error);
+        return layout_read_own(table, layout, error);
     npyx_status status = npyext_layout_read(layout, true, error);
     if (table->declaration.mode != NPYEXT_TABLE_EDITS)
         return status == NPYX_NOT_FOUND && layout->file == NULL ? NPYX_DONE : status;
@@ -68,7 +68,7 @@ static npyx_status written_read_committed(const npyext_table *table, npyext_layo
 
 /* Looks for the transaction that is open under the table's name, not for the table's own: SQLite makes the
  * table's object anew if a schema changes during a transaction. */
-static npyx_status written_read(npyext_layout *layout, const npyext_table *table, npyx_error *error) {
+static npyx_status layout_read_written(npyext_layout *layout, const npyext_table *table, npyx_error *error) {
     npyx_source *source = NULL;
     if (table->writer == NULL)
         return npyext_layout_read(layout, true, error);
@@ -76,7 +76,7 @@ static npyx_status written_read(npyext_layout *layout, const npyext_table *table
     if (table->declaration.mode != NPYEXT_TABLE_EDITS)
         npyext_table_writer_shape_layout((const npyext_table_writer *)table->writer, layout);
     if (open == NULL)
-        return written_read_committed(table, layout, error);
+        return layout_read_committed(table, layout, error);
     NPYX_TRY(open->ops->read(open, &source, error));
     return npyext_layout_read_written(layout, source, error);
 }
@@ -144,7 +144,7 @@ static npyext_table *table_of(const table_cursor *cursor) {
     return (npyext_table *)cursor->base.pVtab;
 }
 
-static int rows_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+static int table_rows_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     npyext_table_begin_statement((const npyext_table *)vtab);
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
@@ -179,7 +179,7 @@ static void cursor_close_file(table_cursor *cursor) {
     npyext_layout_clear(&cursor->layout);
 }
 
-static int rows_close(sqlite3_vtab_cursor *cursor) {
+static int table_rows_close(sqlite3_vtab_cursor *cursor) {
     table_cursor *closed = (table_cursor *)cursor;
     npyext_counters_share(table_of(closed)->connection);
     cursor_close_file(closed);
@@ -190,7 +190,7 @@ static int rows_close(sqlite3_vtab_cursor *cursor) {
 
 static npyx_status cursor_open_file(table_cursor *cursor, npyx_error *error) {
     npyext_connection_begin(cursor->layout.connection);
-    NPYX_TRY(written_read(&cursor->layout, table_of(cursor), error));
+    NPYX_TRY(layout_read_written(&cursor->layout, table_of(cursor), error));
     cursor->streams =
         npyx_alloc_array_zeroed(cursor->scratch.host, cursor->layout.narrays, sizeof cursor->streams[0]);
     return npyx_check_memory(cursor->streams, error);
@@ -303,8 +303,8 @@ static void cursor_begin_rows(table_cursor *cursor, npyext_range range, npyext_w
 }
 
 /* The file stays open for the next look-up; its arrays are opened anew if other columns are in use. */
-static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
-                       sqlite3_value **argv) {
+static int table_rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
+                             sqlite3_value **argv) {
     (void)idx_num;
     table_cursor *rows = (table_cursor *)cursor;
     const npyext_table *table = table_of(rows);
@@ -336,7 +336,7 @@ static int rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sen
     return SQLITE_OK;
 }
 
-static int rows_next(sqlite3_vtab_cursor *cursor) {
+static int table_rows_next(sqlite3_vtab_cursor *cursor) {
     table_cursor *rows = (table_cursor *)cursor;
     if (rows->index == rows->last)
         rows->is_eof = true;
@@ -345,11 +345,11 @@ static int rows_next(sqlite3_vtab_cursor *cursor) {
     return SQLITE_OK;
 }
 
-static int rows_eof(sqlite3_vtab_cursor *cursor) {
+static int table_rows_eof(sqlite3_vtab_cursor *cursor) {
     return ((table_cursor *)cursor)->is_eof;
 }
 
-static int rows_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid) {
+static int table_rows_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid) {
     const table_cursor *rows = (table_cursor *)cursor;
     const npyx_view *view = &rows->layout.arrays[0].view;
     *rowid = view->first[0] + rows->index * view->step[0]; /* counted as in the file */
@@ -359,7 +359,7 @@ static int rows_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid) {
 /* ---- values ---- */
 
 /* Where a fault of an array is. */
-static npyext_place cursor_place(const table_cursor *cursor, int array) {
+static npyext_place table_cursor_place(const table_cursor *cursor, int array) {
     return (npyext_place){.path = table_of(cursor)->declaration.arguments[NPYEXT_TABLE_PATH],
                           .entry = &cursor->layout.arrays[array].entry};
 }
@@ -382,7 +382,7 @@ static npyx_status fetch(table_cursor *cursor, const npyext_layout_column *colum
     return cursor_load(cursor, column->array, error);
 }
 
-static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number) {
+static int table_rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number) {
     table_cursor *rows = (table_cursor *)cursor;
     if (table_of(rows)->writer != NULL && sqlite3_vtab_nochange(context))
         return SQLITE_OK; /* an UPDATE does not change it, and needs no value */
@@ -395,14 +395,14 @@ static int rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, in
     bool is_at_hand = has_row(stream, rows->index) && has_column(stream, column);
     npyx_error error;
     if (!is_at_hand && fetch(rows, column, &error) != NPYX_OK) {
-        npyext_result_error(context, cursor_place(rows, column->array), &error);
+        npyext_result_error(context, table_cursor_place(rows, column->array), &error);
         return SQLITE_OK;
     }
     const npyx_reader *reader = &stream->reader;
     const uint8_t *item = reader->rows + (rows->index - reader->first_row) * reader->row_nbytes +
                           (column->off - stream->skipped_nbytes);
     if (!npyext_result_plain(context, column->plain_type, item))
-        npyext_result_items(context, cursor_place(rows, column->array), column->dtype, column->ndim,
+        npyext_result_items(context, table_cursor_place(rows, column->array), column->dtype, column->ndim,
                             column->shape, item, &rows->scratch);
     return SQLITE_OK;
 }
@@ -483,12 +483,12 @@ const npyext_table_kind npyext_npy_table_kind = {
 const sqlite3_module npyext_table_module = {
     .iVersion = 3,
     .xBestIndex = table_best_index,
-    .xOpen = rows_open,
-    .xClose = rows_close,
-    .xFilter = rows_filter,
-    .xNext = rows_next,
-    .xEof = rows_eof,
-    .xColumn = rows_column,
-    .xRowid = rows_rowid,
+    .xOpen = table_rows_open,
+    .xClose = table_rows_close,
+    .xFilter = table_rows_filter,
+    .xNext = table_rows_next,
+    .xEof = table_rows_eof,
+    .xColumn = table_rows_column,
+    .xRowid = table_rows_rowid,
     NPYEXT_TABLE_METHODS,
 };

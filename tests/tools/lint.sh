@@ -83,9 +83,16 @@ for path in sys.argv[1:]:
 END
 }
 
+# Names that are private to two files collide where all of them are one.
+one_file() {
+    "${PYTHON:-/usr/bin/python3}" -B ext/tools/amalgamate.py .build/lint || return 1
+    "${CC:-cc}" -std=c11 -D_GNU_SOURCE -DSQLITE_CORE -fsyntax-only .build/lint/npyext.c
+}
+
 check "layout (clang-format)" layout
 check "static analysis (clang-tidy)" analysis
 check "only entry points are exported" exports
+check "all sources compile as one file" one_file
 check "the codec knows no SQLite" only '' '.*sqlite3(ext)?\.h' src
 check "no file includes a floor above its own" floors
 check "only the zip files of the codec include minizip" only 'src/format/(archive_npz|zip_[a-z_]*)\.c' '(minizip/)?(unzip|zip|ioapi)\.h' src ext
