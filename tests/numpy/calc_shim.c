@@ -1,4 +1,4 @@
-#include "calc/calc.h"
+#include "lazy/calc.h"
 #include "array/array.h"
 #include <stdlib.h>
 #include <stdio.h>
