@@ -1,6 +1,6 @@
 /* The arrays that scalar functions looked at last, described and, if a handle stands for them, open. */
 #include "connection.h"
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "format/tar.h"
 
 static void memo_forget(npyext_connection *connection, npyext_memo_array *known) {
@@ -148,9 +148,10 @@ npyx_status npyext_memo_read(npyext_memo_array *known, int64_t off, size_t nbyte
     npyx_source *payload = known->payload;
     bool is_onward = payload->is_forward || (off >= known->window_off && off - end < NPYX_MEMO_WINDOW_NBYTES);
     size_t wanted_nbytes = nbytes;
-    if (is_onward && nbytes < NPYX_MEMO_WINDOW_NBYTES)
-        wanted_nbytes = payload->nbytes - off < NPYX_MEMO_WINDOW_NBYTES ? (size_t)(payload->nbytes - off)
-                                                                        : NPYX_MEMO_WINDOW_NBYTES;
+    int64_t present_nbytes = payload->nbytes - off;
+    if (is_onward && nbytes < NPYX_MEMO_WINDOW_NBYTES && (int64_t)nbytes < present_nbytes)
+        wanted_nbytes =
+            present_nbytes < NPYX_MEMO_WINDOW_NBYTES ? (size_t)present_nbytes : NPYX_MEMO_WINDOW_NBYTES;
     size_t room_nbytes = nbytes < NPYX_MEMO_WINDOW_NBYTES ? NPYX_MEMO_WINDOW_NBYTES : nbytes;
     known->window_nbytes = 0;
     if (known->window == NULL || room_nbytes > NPYX_MEMO_WINDOW_NBYTES) {

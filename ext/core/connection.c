@@ -111,6 +111,12 @@ const char *npyext_declare_reason(sqlite3 *db, int code) {
                                  : sqlite3_errmsg(db); /* which knows nothing of an sqlite3_str */
 }
 
+int npyext_run(sqlite3 *db, char *sql) {
+    int code = sql == NULL ? SQLITE_NOMEM : sqlite3_exec(db, sql, NULL, NULL, NULL);
+    sqlite3_free(sql);
+    return code;
+}
+
 static bool is_written_on_disk(sqlite3 *db, const char *schema) {
     const char *path = sqlite3_db_filename(db, schema); /* '' or NULL: in memory, or TEMP */
     return path != NULL && path[0] != '\0' && sqlite3_txn_state(db, schema) == SQLITE_TXN_WRITE;

@@ -170,7 +170,7 @@ struct npyext_connection {
     npyext_memo_array known[NPYEXT_MEMO_NARRAYS];
     int64_t clock;                /* counts cursors opened, and look-ups of known arrays */
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */
-    /* for its tables that write (table/transaction.h, table/written.h): */
+    /* for its tables that write (table/transaction.h): */
     struct npyext_transaction *open_transactions; /* those with rows pending */
     npyx_file_info *published;                    /* the files of mode 'w+', as published */
     int64_t npublished, capacity_npublished;
@@ -206,6 +206,9 @@ int npyext_declare_risk(const npyext_connection *connection, int flags);
 int npyext_declare_columns(sqlite3 *db, sqlite3_str *text);
 /* Why that failed, for a message; valid until the next call on the connection. */
 const char *npyext_declare_reason(sqlite3 *db, int code);
+
+/* Runs statements, whose text it frees; NULL: memory is out. Returns an SQLite code. */
+int npyext_run(sqlite3 *db, char *sql);
 
 /* *does: whether a database on disk takes part in the open transaction, or that is unknown. Its commit, which
  * comes between xSync and xCommit, may fail or be put off (SQLITE_BUSY). NPYX_NOMEM or NPYX_INTERRUPTED. */

@@ -202,6 +202,14 @@ void npyext_result_blob(sqlite3_context *context, const void *bytes, size_t nbyt
     sqlite3_result_blob64(context, nbytes == 0 ? "" : bytes, nbytes, SQLITE_TRANSIENT);
 }
 
+void npyext_result_buffer(sqlite3_context *context, npyx_buffer *blob) {
+    if (blob->bytes == NULL)
+        sqlite3_result_zeroblob(context, 0);
+    else
+        sqlite3_result_blob64(context, blob->bytes, blob->nbytes, sqlite3_free);
+    *blob = (npyx_buffer){.host = blob->host};
+}
+
 void npyext_result_json(sqlite3_context *context, const char *text, size_t nbytes) {
     npyext_result_text(context, text, nbytes);
     sqlite3_result_subtype(context, 'J'); /* what json.c marks its own results with */

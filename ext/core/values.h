@@ -85,6 +85,9 @@ void npyext_result_text(sqlite3_context *context, const char *text, size_t nbyte
 /* A BLOB; copied. bytes may be NULL if nbytes is 0: still an empty BLOB, though SQLite would make it NULL. */
 void npyext_result_blob(sqlite3_context *context, const void *bytes, size_t nbytes);
 
+/* The BLOB in a buffer, which is empty afterwards: its memory was allocated by SQLite, and passes to it. */
+void npyext_result_buffer(sqlite3_context *context, npyx_buffer *blob);
+
 /* Appends integers as a JSON array. */
 void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, int n);
 /* The same as a result. */

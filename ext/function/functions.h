@@ -1,4 +1,4 @@
-/* The table functions, each in a file of its own name; npyext.c registers them. */
+/* The table functions, each in a file of its own name or in listings.c; npyext.c registers them. */
 #ifndef NPYEXT_FUNCTIONS_H
 #define NPYEXT_FUNCTIONS_H
 

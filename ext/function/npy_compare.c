@@ -16,7 +16,6 @@ enum { NEEDS_FIRST = NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_ITEMS, NEEDS_EVERY = NEE
 
 typedef struct listed_entry {
     int64_t index; /* of the entry */
-    size_t name_off, name_nbytes;
     bool is_taken;
     /* private: entries of the same name, by number */
     int64_t next_same; /* for all but the last */
@@ -34,8 +33,9 @@ typedef struct array_side {
     npyx_entry entry;           /* its name */
 } array_side;
 
-static const char *listed_name(const array_side *side, const listed_entry *listed) {
-    return listed->name_nbytes == 0 ? "" : side->names.bytes.bytes + listed->name_off;
+static const char *listed_name(const array_side *side, const listed_entry *listed, size_t *nbytes) {
+    const char *name = npyx_name_set_text(&side->names, listed - side->entries, nbytes);
+    return *nbytes == 0 ? "" : name;
 }
 
 static void side_init(array_side *side, npyx_host *host) {
@@ -60,10 +60,8 @@ static npyx_status side_append(array_side *side, int64_t index, const npyx_entry
     side->entries = entries;
     NPYX_TRY(npyx_name_set_add(&side->names, entry->name, entry->name_nbytes, error));
     int64_t before = npyx_name_set_before(&side->names, number);
-    entries[side->nentries++] = (listed_entry){.index = index,
-                                               .name_off = side->names.bytes.nbytes - entry->name_nbytes,
-                                               .name_nbytes = entry->name_nbytes,
-                                               .current = before < 0 ? number : entries[before].current};
+    entries[side->nentries++] =
+        (listed_entry){.index = index, .current = before < 0 ? number : entries[before].current};
     if (before >= 0) {
         entries[before].next_same = number;
         entries[before].is_taken =
@@ -104,7 +102,8 @@ static listed_entry *side_find(array_side *side, const char *name, size_t nbytes
 static npyx_status side_describe(array_side *side, const listed_entry *listed, npyx_error *error) {
     npyx_array_clear(&side->array);
     side->listed = listed;
-    side->entry = (npyx_entry){.name = listed_name(side, listed), .name_nbytes = listed->name_nbytes};
+    side->entry = (npyx_entry){0};
+    side->entry.name = listed_name(side, listed, &side->entry.name_nbytes);
     NPYX_TRY(npyx_archive_describe(side->archive, listed->index, &side->array, error));
     if (side->array.is_array)
         return NPYX_OK;
@@ -287,16 +286,18 @@ static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
 
 /* Whether a condition on name leaves out the row. */
 static bool is_pruned(const compare_cursor *compare, int side, const listed_entry *listed) {
-    const char *name = listed_name(&compare->sides[side], listed);
-    return compare->alone == NULL &&
-           npyext_prune_leaves_out(&compare->base.scan.name_prune, name, listed->name_nbytes);
+    size_t nbytes;
+    const char *name = listed_name(&compare->sides[side], listed, &nbytes);
+    return compare->alone == NULL && npyext_prune_leaves_out(&compare->base.scan.name_prune, name, nbytes);
 }
 
 /* What b has for an entry of a, or NULL. */
 static listed_entry *partner_of(compare_cursor *compare, const listed_entry *listed) {
     if (compare->alone != NULL)
         return compare->alone->is_taken ? NULL : compare->alone;
-    return side_find(&compare->sides[1], listed_name(&compare->sides[0], listed), listed->name_nbytes);
+    size_t nbytes;
+    const char *name = listed_name(&compare->sides[0], listed, &nbytes);
+    return side_find(&compare->sides[1], name, nbytes);
 }
 
 /* An entry of a, and its partner. NPYX_DONE: there is no row for it. */
@@ -366,11 +367,10 @@ static npyx_status compare_begin(npyext_cursor *cursor, const npyext_request *re
 
 /* a's name, or b's if a is a .npy, which has none. */
 static void compare_name(sqlite3_context *context, npyext_cursor *cursor) {
-    const compare_cursor *compare = (compare_cursor *)cursor;
-    const listed_entry *a = compare->sides[0].listed, *b = compare->sides[1].listed;
-    const listed_entry *shown = a != NULL && (a->name_nbytes > 0 || b == NULL) ? a : b;
-    if (shown != NULL)
-        npyext_result_text(context, listed_name(&compare->sides[shown == b], shown), shown->name_nbytes);
+    const array_side *a = &((compare_cursor *)cursor)->sides[0], *b = a + 1;
+    const array_side *shown = a->listed != NULL && (a->entry.name_nbytes > 0 || b->listed == NULL) ? a : b;
+    if (shown->listed != NULL)
+        npyext_result_text(context, shown->entry.name, shown->entry.name_nbytes);
 }
 
 NPYEXT_KNOWN_RESULT(static, compare_status, const compare_cursor *compare = (compare_cursor *)cursor,

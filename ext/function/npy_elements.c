@@ -301,8 +301,7 @@ static const npyext_column elements_columns[] = {
     TEN_COORDINATES(34, 35, 36, 37, 38, 39, 40, 41, 42, 43),
     TEN_COORDINATES(44, 45, 46, 47, 48, 49, 50, 51, 52, 53),
     TEN_COORDINATES(54, 55, 56, 57, 58, 59, 60, 61, 62, 63),
-    [ELEMENTS_AFTER] = NPYEXT_PATH_COLUMNS,
-    NPYEXT_SAMPLE_COLUMNS,
+    [ELEMENTS_AFTER] = NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 

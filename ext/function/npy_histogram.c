@@ -2,7 +2,7 @@
 
 #include "format/tar.h"
 #include "functions.h"
-#include "scan/array_rows.h"
+#include "scan/cursor.h"
 #include "stat/histogram.h"
 
 enum { DEFAULT_NBINS = 10 };
@@ -92,20 +92,8 @@ static npyx_status histogram_next_bin(npyext_cursor *base, npyx_error *error) {
 }
 
 /* The counts stay until those of the next array take their place. */
-static void histogram_end(npyext_cursor *cursor) {
-    (void)cursor;
-}
-
-static const npyext_rows_methods histogram_rows = {read_bins, histogram_make, histogram_next_bin,
-                                                   histogram_end};
-
-static npyx_status histogram_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
-    return npyext_rows_begin(cursor, &histogram_rows, request, error);
-}
-
-static npyx_status histogram_go_on(npyext_cursor *cursor, npyx_error *error) {
-    return npyext_rows_step(cursor, &histogram_rows, error);
-}
+static const npyext_rows_methods histogram_rows = {
+    .read_arguments = read_bins, .begin_array = histogram_make, .next_row = histogram_next_bin};
 
 /* Draws the count in block characters, of which the last may be one to seven eighths wide. The greatest count
  * has BAR_WIDTH of them, and any count above 0 at least an eighth of one. */
@@ -144,12 +132,10 @@ static const npyext_column histogram_columns[] = {
     NPYEXT_ARGUMENT("bins BLOB", NPYEXT_BINS),
     NPYEXT_ARGUMENT("range_lo BLOB", NPYEXT_RANGE_LO),
     NPYEXT_ARGUMENT("range_hi BLOB", NPYEXT_RANGE_HI),
-    NPYEXT_FIELD_AND_VIEW,
-    NPYEXT_EXPECT_AND_ON_ERROR,
+    NPYEXT_LAST_ARGUMENTS,
     NPYEXT_PATH(true),
     NPYEXT_NAME(true, npyext_result_name),
-    NPYEXT_PATH_COLUMNS,
-    NPYEXT_SAMPLE_COLUMNS,
+    NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 
@@ -157,13 +143,8 @@ const npyext_function npyext_npy_histogram = {
     .name = "npy_histogram",
     NPYEXT_COLUMNS(histogram_columns),
     .key = ", bin",
-    .takes_member = true,
-    .row = NPYEXT_ROW_OF_ARRAY,
     .estimated_nrows = DEFAULT_NBINS,
-    .cursor_nbytes = sizeof(histogram_cursor),
     .open = histogram_open,
     .close = histogram_close,
-    .begin = histogram_begin,
-    .step = histogram_go_on,
-    .module = NPYEXT_CURSOR_MODULE,
+    NPYEXT_ROWS(histogram_cursor, histogram_rows),
 };

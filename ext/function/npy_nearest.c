@@ -7,7 +7,6 @@
  */
 #include "functions.h"
 #include "scan/cursor.h"
-#include "source/operand.h"
 #include "stat/distance.h"
 
 enum { NEAREST_DEFAULT_K = 10 };
@@ -181,12 +180,7 @@ static npyx_status nearest_begin(npyext_cursor *base, const npyext_request *requ
         status = nearest_read_arguments(cursor, error);
     if (status == NPYX_OK && base->selection.is_open)
         status = nearest_read(cursor, error);
-    if (status != NPYX_OK) {
-        npyx_error reason = *error;
-        npyext_scan_clear(&base->scan); /* so that faulty arguments are read again */
-        *error = reason;
-    }
-    return status;
+    return status == NPYX_OK ? NPYX_OK : npyext_cursor_forget(base, error);
 }
 
 /* A step through the arrays. NPYX_DONE: another step must follow. */
@@ -239,21 +233,8 @@ NEAREST_RESULT(nearest_row, sqlite3_result_int64, array->first + hit->row * arra
 NEAREST_RESULT(nearest_distance, sqlite3_result_double, hit->distance)
 NEAREST_RESULT(nearest_query_row, sqlite3_result_int64, nearest->query)
 
-/* The row's items as little-endian bytes; they are kept in the file's byte order. */
-static void nearest_put_data(sqlite3_context *context, const nearest_cursor *cursor, const npyx_dtype *dtype,
-                             const uint8_t *bytes) {
-    npyx_buffer *scratch = &((nearest_cursor *)cursor)->base.scratch;
-    npyx_error error;
-    npyx_buffer_reset(scratch);
-    npyx_buffer_append(scratch, bytes, (size_t)(cursor->nearest.width * dtype->itemsize));
-    if (npyx_buffer_check(scratch, &error) != NPYX_OK) {
-        npyext_result_error(context, npyext_scan_place(&cursor->base.scan), &error);
-        return;
-    }
-    npyx_element_swap(dtype, (uint8_t *)scratch->bytes, cursor->nearest.width);
-    npyext_result_blob(context, scratch->bytes, scratch->nbytes);
-}
-NEAREST_RESULT(nearest_data, nearest_put_data, nearest, &array->dtype, hit->bytes)
+/* Rows are kept in the file's byte order. */
+NEAREST_RESULT(nearest_data, npyext_result_data, cursor, &array->dtype, hit->bytes, nearest->nearest.width)
 
 /* No other column distinguishes all hits. */
 static void nearest_array_key(sqlite3_context *context, npyext_cursor *base) {
@@ -280,12 +261,10 @@ static const npyext_column nearest_columns[] = {
     NPYEXT_ARGUMENT("query BLOB", NPYEXT_QUERY),
     NPYEXT_ARGUMENT("k BLOB", NPYEXT_K),
     NPYEXT_ARGUMENT("metric BLOB", NPYEXT_METRIC),
-    NPYEXT_FIELD_AND_VIEW,
-    NPYEXT_EXPECT_AND_ON_ERROR,
+    NPYEXT_LAST_ARGUMENTS,
     NPYEXT_HIDDEN("query_row INTEGER", NPYEXT_NEEDS_ITEMS, nearest_query_row),
     [NEAREST_DATA] = NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS, nearest_data),
-    NPYEXT_PATH_COLUMNS,
-    NPYEXT_SAMPLE_COLUMNS,
+    NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
     NPYEXT_ARRAY_KEY(nearest_array_key),
 };

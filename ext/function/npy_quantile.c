@@ -1,7 +1,7 @@
 /* npy_quantile(source, member, slice, quantiles, axis): quantiles of arrays, one row for each of them and
  * each field or coordinate of the remaining axes. */
 #include "functions.h"
-#include "scan/array_rows.h"
+#include "scan/cursor.h"
 #include "stat/quantile.h"
 
 enum { QUANTILE_DEFAULT_N = 5 }; /* the least, the quartiles, the greatest */
@@ -91,18 +91,17 @@ static npyx_status quantile_begin_array(npyext_cursor *base, npyx_error *error) 
     return npyx_quantiles_begin(&cursor->quantiles, selection->payload, &selection->view, &options, error);
 }
 
-/* Fails if SQL has no value for an item: a date outside the calendar. */
+/* Fails if SQL has no value for an item. */
 static npyx_status quantile_check_items(quantile_cursor *cursor, npyx_error *error) {
     const npyx_quantiles *quantiles = &cursor->quantiles;
     const npyx_order_keys *keys = &quantiles->keys[quantiles->leaf];
-    npyx_value value;
     uint8_t item[NPYX_ORDER_ITEM_NBYTES];
     for (int64_t i = 0;
          i < cursor->n && npyx_quantiles_has(quantiles) && npyx_type_is_date(keys->dtype->type); i++) {
         if (!cursor->list[i].is_known)
             break;
         npyx_order_key_item(keys, cursor->list[i].key, item);
-        NPYX_TRY(npyx_element_value(keys->dtype, item, &cursor->base.base.scratch, &value, error));
+        NPYX_TRY(npyext_check_item(&cursor->base.base, keys->dtype, item, error));
     }
     return NPYX_OK;
 }
@@ -121,14 +120,6 @@ static npyx_status quantile_next_row(npyext_cursor *base, npyx_error *error) {
 
 static const npyext_rows_methods quantile_rows = {quantile_read_arguments, quantile_begin_array,
                                                   quantile_next_row, quantile_end_array};
-
-static npyx_status quantile_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
-    return npyext_rows_begin(cursor, &quantile_rows, request, error);
-}
-
-static npyx_status quantile_step(npyext_cursor *cursor, npyx_error *error) {
-    return npyext_rows_step(cursor, &quantile_rows, error);
-}
 
 /* ---- columns ---- */
 
@@ -151,7 +142,7 @@ static void quantile_put(sqlite3_context *context, npyext_cursor *base, const qu
         return;
     }
     npyx_order_key_item(keys, quantile->key, item);
-    npyext_result_items(context, npyext_scan_place(&base->scan), keys->dtype, 0, NULL, item, &base->scratch);
+    npyext_result_item(context, base, keys->dtype, item);
 }
 QUANTILE_RESULT(quantile_value, npyx_quantiles_has(quantiles) && at_hand->list[at_hand->at].is_known,
                 quantile_put, cursor, at_hand)
@@ -167,11 +158,9 @@ static const npyext_column quantile_columns[] = {
     NPYEXT_FIRST_ARGUMENTS,
     NPYEXT_ARGUMENT("quantiles BLOB", NPYEXT_QUANTILES),
     NPYEXT_ARGUMENT("axis BLOB", NPYEXT_AXIS),
-    NPYEXT_FIELD_AND_VIEW,
-    NPYEXT_EXPECT_AND_ON_ERROR,
+    NPYEXT_LAST_ARGUMENTS,
     NPYEXT_ARGUMENT("method BLOB", NPYEXT_METHOD),
-    NPYEXT_PATH_COLUMNS,
-    NPYEXT_SAMPLE_COLUMNS,
+    NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
     NPYEXT_ARRAY_KEY(npyext_rows_result_key),
 };
@@ -179,14 +168,9 @@ static const npyext_column quantile_columns[] = {
 const npyext_function npyext_npy_quantile = {
     .name = "npy_quantile",
     NPYEXT_COLUMNS(quantile_columns),
-    .takes_member = true,
-    .row = NPYEXT_ROW_OF_ARRAY,
     .has_error_column = true,
     .estimated_nrows = QUANTILE_DEFAULT_N,
-    .cursor_nbytes = sizeof(quantile_cursor),
     .open = quantile_open,
     .close = quantile_close,
-    .begin = quantile_begin,
-    .step = quantile_step,
-    .module = NPYEXT_CURSOR_MODULE,
+    NPYEXT_ROWS(quantile_cursor, quantile_rows),
 };

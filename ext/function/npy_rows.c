@@ -1,6 +1,6 @@
 /* npy_rows(source, member, slice): one row per entry along the first axis of an array. */
 
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "functions.h"
 #include "scan/item_cursor.h"
 
@@ -148,25 +148,15 @@ static bool rows_has_bytes(sqlite3_context *context, const npyext_cursor *cursor
 
 /* The row's items as little-endian bytes in C order. */
 static void rows_result_data(sqlite3_context *context, npyext_cursor *cursor) {
-    rows_cursor *rows = (rows_cursor *)cursor;
-    npyext_item_cursor *items = &rows->items;
-    size_t nbytes = (size_t)items->step_nbytes;
-    const void *bytes = items->item;
+    const rows_cursor *rows = (rows_cursor *)cursor;
+    const npyext_item_cursor *items = &rows->items;
     if (!rows_has_bytes(context, cursor))
         return;
-    if (rows->needs_swap && nbytes > 0) {
-        npyx_error error;
-        npyx_buffer_reset(&items->base.scratch);
-        npyx_buffer_append(&items->base.scratch, bytes, nbytes);
-        if (npyx_buffer_check(&items->base.scratch, &error) != NPYX_OK) {
-            npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
-            return;
-        }
-        npyx_element_swap(npyext_selection_dtype(&items->base.selection),
-                          (uint8_t *)items->base.scratch.bytes, rows->reader.row_nelem);
-        bytes = items->base.scratch.bytes;
-    }
-    npyext_result_blob(context, bytes, nbytes);
+    if (rows->needs_swap && items->step_nbytes > 0)
+        npyext_result_data(context, cursor, npyext_selection_dtype(&cursor->selection), items->item,
+                           rows->reader.row_nelem);
+    else
+        npyext_result_blob(context, items->item, (size_t)items->step_nbytes);
 }
 
 /* The row as numpy.save writes it, in the array's own byte order; all rows share one header. */
@@ -174,7 +164,6 @@ static void rows_result_array(sqlite3_context *context, npyext_cursor *cursor) {
     rows_cursor *rows = (rows_cursor *)cursor;
     const npyx_view *view = &cursor->selection.view;
     npyx_buffer *npy = &rows->npy;
-    npyx_error error;
     if (!rows_has_bytes(context, cursor))
         return;
     npy->nbytes = rows->header_nbytes;
@@ -186,10 +175,7 @@ static void rows_result_array(sqlite3_context *context, npyext_cursor *cursor) {
         rows->header_nbytes = npy->status == NPYX_OK ? npy->nbytes : 0;
     }
     npyx_buffer_append(npy, rows->items.item, (size_t)rows->items.step_nbytes);
-    if (npyx_buffer_check(npy, &error) == NPYX_OK)
-        npyext_result_blob(context, npy->bytes, npy->nbytes);
-    else
-        npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
+    npyext_result_blob_of(context, cursor, npy);
     if (npy->status != NPYX_OK)
         rows->header_nbytes = 0; /* so that the next row begins anew */
 }
@@ -225,8 +211,7 @@ static const npyext_column rows_columns[] = {
     NPYEXT_HIDDEN("array BLOB", NPYEXT_NEEDS_ITEMS, rows_result_array),
     NPYEXT_PATH(true),
     NPYEXT_NAME(true, npyext_result_name),
-    NPYEXT_PATH_COLUMNS,
-    NPYEXT_SAMPLE_COLUMNS,
+    NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 

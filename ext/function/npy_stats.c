@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "functions.h"
-#include "scan/array_rows.h"
+#include "scan/cursor.h"
 #include "stat/quantile.h"
 #include "stat/reduction.h"
 
@@ -95,8 +95,7 @@ static bool find_item(const stats_cursor *cursor, const npyx_stats *stats, int c
     return found->bytes != NULL;
 }
 
-/* Fails if SQL has no value for an item that the query asks for: a date outside the calendar, a text with a
- * code point that does not exist. xColumn would find it too late for on_error. */
+/* Fails if SQL has no value for an item that the query asks for. */
 static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
     const npyx_stats *row = stats_of_row(stats);
     if (npyx_dtype_is_real(row->dtype))
@@ -104,10 +103,9 @@ static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
     static const int columns[] = {STATS_MIN, STATS_MAX, STATS_MEAN, STATS_MEDIAN};
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
         item_statistic item;
-        npyx_value value;
         if (npyext_plan_uses(&stats->base.base.scan.plan, columns[i]) &&
             find_item(stats, row, columns[i], &item))
-            NPYX_TRY(npyx_element_value(&item.dtype, item.bytes, &stats->base.base.scratch, &value, error));
+            NPYX_TRY(npyext_check_item(&stats->base.base, &item.dtype, item.bytes, error));
     }
     return NPYX_OK;
 }
@@ -143,25 +141,12 @@ static npyx_status read_labels(npyext_cursor *cursor, npyx_error *error) {
 
 static const npyext_rows_methods stats_rows = {read_labels, begin_reduction, next_row, end_reduction};
 
-static npyx_status stats_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
-    return npyext_rows_begin(cursor, &stats_rows, request, error);
-}
-
-static npyx_status stats_step(npyext_cursor *cursor, npyx_error *error) {
-    return npyext_rows_step(cursor, &stats_rows, error);
-}
-
-static void result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
-                        const uint8_t *item) {
-    npyext_result_items(context, npyext_scan_place(&cursor->scan), dtype, 0, NULL, item, &cursor->scratch);
-}
-
 static void result_complex(sqlite3_context *context, npyext_cursor *cursor, double real, double imaginary) {
     const npyx_dtype complex128 = {
         .type = NPYX_C16, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = 16};
     const double item[2] = {real, imaginary};
     if (!isnan(real) || !isnan(imaginary))
-        result_item(context, cursor, &complex128, (const uint8_t *)item);
+        npyext_result_item(context, cursor, &complex128, (const uint8_t *)item);
 }
 
 /* The statistics of the current row; NULL if that is an error's. */
@@ -173,48 +158,38 @@ static bool has_numbers(const npyx_stats *stats) {
     return stats->form != NPYX_STATS_ORDER && stats->form != NPYX_STATS_COUNT;
 }
 
+static bool has_crc32(const npyx_reduction *reduction, int64_t leaf) {
+    return reduction->how.wants_crc32 && !reduction->leaves[leaf].view.dtype->has_objects;
+}
+
 #define STATS_RESULT(name, is_known, ...)                                                                    \
-    NPYEXT_KNOWN_RESULT(static, name, const npyx_stats *stats = stats_at_hand(cursor),                       \
-                        stats != NULL && (is_known), __VA_ARGS__)
+    NPYEXT_KNOWN_RESULT(static, name, const stats_cursor *at_hand = (stats_cursor *)cursor;                  \
+                        const npyx_reduction *reduction = &at_hand->reduction;                               \
+                        const npyx_stats *stats = stats_at_hand(cursor);                                     \
+                        (void)reduction, stats != NULL && (is_known), __VA_ARGS__)
 STATS_RESULT(stats_count, true, sqlite3_result_int64, stats->count)
 STATS_RESULT(stats_nulls, true, sqlite3_result_int64, stats->nulls)
 STATS_RESULT(stats_infs, has_numbers(stats), sqlite3_result_int64, npyx_stats_infs(stats))
 STATS_RESULT(stats_zeros, has_numbers(stats), sqlite3_result_int64, stats->zeros)
-
-static void result_place(sqlite3_context *context, const npyext_cursor *cursor, int64_t position) {
-    const stats_cursor *stats = (const stats_cursor *)cursor;
-    sqlite3_result_int64(context, npyx_reduction_place(&stats->reduction, stats->leaf, position));
-}
-STATS_RESULT(stats_argmin, stats->extremes[NPYX_LEAST].position >= 0, result_place, cursor,
-             stats->extremes[NPYX_LEAST].position)
-STATS_RESULT(stats_argmax, stats->extremes[NPYX_GREATEST].position >= 0, result_place, cursor,
-             stats->extremes[NPYX_GREATEST].position)
-
-#define STATS_OF_LEAF(name, is_known, ...)                                                                   \
-    NPYEXT_KNOWN_RESULT(static, name, const stats_cursor *stats = (stats_cursor *)cursor;                    \
-                        const npyx_reduction *reduction = &stats->reduction,                                 \
-                        !cursor->scan.has_error && (is_known), __VA_ARGS__)
-static bool has_crc32(const npyx_reduction *reduction, int64_t leaf) {
-    return reduction->wants_crc32 && !reduction->leaves[leaf].view.dtype->has_objects;
-}
-
-STATS_OF_LEAF(stats_crc32, has_crc32(reduction, stats->leaf), sqlite3_result_int64,
-              reduction->crc32[stats->leaf])
-STATS_OF_LEAF(stats_field_name, reduction->view.dtype->type == NPYX_STRUCT, sqlite3_result_text,
-              reduction->leaves[stats->leaf].name, -1, SQLITE_TRANSIENT)
-
-STATS_OF_LEAF(stats_at, reduction->has_axes, npyext_result_coordinate, cursor, &reduction->view,
-              reduction->is_kept, reduction->first_coordinate + stats->coordinate)
-
-NPYEXT_KNOWN_RESULT(static, stats_label, const stats_cursor *stats = (stats_cursor *)cursor,
-                    stats->labels.host != NULL && !cursor->scan.has_error, npyext_result_label, cursor,
-                    &stats->labels, stats->label)
+#define STATS_PLACE(name, k)                                                                                 \
+    STATS_RESULT(name, stats->extremes[k].position >= 0, sqlite3_result_int64,                               \
+                 npyx_reduction_place(reduction, at_hand->leaf, stats->extremes[k].position))
+STATS_PLACE(stats_argmin, NPYX_LEAST)
+STATS_PLACE(stats_argmax, NPYX_GREATEST)
+STATS_RESULT(stats_crc32, has_crc32(reduction, at_hand->leaf), sqlite3_result_int64,
+             reduction->crc32[at_hand->leaf])
+STATS_RESULT(stats_field_name, reduction->view.dtype->type == NPYX_STRUCT, sqlite3_result_text,
+             reduction->leaves[at_hand->leaf].name, -1, SQLITE_TRANSIENT)
+STATS_RESULT(stats_at, reduction->has_axes, npyext_result_coordinate, cursor, &reduction->view,
+             reduction->is_kept, reduction->first_coordinate + at_hand->coordinate)
+STATS_RESULT(stats_label, at_hand->labels.host != NULL, npyext_result_label, cursor, &at_hand->labels,
+             at_hand->label)
 
 static void result_found(sqlite3_context *context, npyext_cursor *cursor, int column) {
     const npyx_stats *stats = stats_at_hand(cursor);
     item_statistic item;
     if (stats != NULL && find_item((const stats_cursor *)cursor, stats, column, &item))
-        result_item(context, cursor, &item.dtype, item.bytes);
+        npyext_result_item(context, cursor, &item.dtype, item.bytes);
 }
 
 NPYEXT_KNOWN_RESULT(static, stats_min, , true, result_found, cursor, STATS_MIN)
@@ -290,8 +265,7 @@ static const npyext_column stats_columns[] = {
     NPYEXT_ERROR(NPYEXT_NEEDS_ITEMS),
     NPYEXT_FIRST_ARGUMENTS,
     NPYEXT_ARGUMENT("axis BLOB", NPYEXT_AXIS),
-    NPYEXT_FIELD_AND_VIEW,
-    NPYEXT_EXPECT_AND_ON_ERROR,
+    NPYEXT_LAST_ARGUMENTS,
     NPYEXT_ARGUMENT("by BLOB", NPYEXT_BY),
     NPYEXT_HIDDEN("label BLOB", 0, stats_label),
     NPYEXT_HIDDEN("argmin INTEGER", NEEDS_ORDER, stats_argmin),
@@ -300,8 +274,7 @@ static const npyext_column stats_columns[] = {
     NPYEXT_HIDDEN("m2 REAL", NEEDS_MOMENTS, stats_m2),
     [STATS_MEDIAN] = NPYEXT_HIDDEN("median BLOB", NPYEXT_NEEDS_MEDIAN, stats_median),
     NPYEXT_HIDDEN("crc32 INTEGER", NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_CRC, stats_crc32),
-    NPYEXT_PATH_COLUMNS,
-    NPYEXT_SAMPLE_COLUMNS,
+    NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
     NPYEXT_ARRAY_KEY(npyext_rows_result_key),
 };
@@ -309,14 +282,9 @@ static const npyext_column stats_columns[] = {
 const npyext_function npyext_npy_stats = {
     .name = "npy_stats",
     NPYEXT_COLUMNS(stats_columns),
-    .takes_member = true,
     .takes_objects = true,
-    .row = NPYEXT_ROW_OF_ARRAY,
     .has_error_column = true,
     .estimated_nrows = 1,
-    .cursor_nbytes = sizeof(stats_cursor),
     .close = stats_close,
-    .begin = stats_begin,
-    .step = stats_step,
-    .module = NPYEXT_CURSOR_MODULE,
+    NPYEXT_ROWS(stats_cursor, stats_rows),
 };

@@ -1,7 +1,7 @@
 /* npy_unique(source, member, slice): the distinct values of arrays, and how often each occurs; with labels
  * (by), for each label. */
 #include "functions.h"
-#include "scan/array_rows.h"
+#include "scan/cursor.h"
 #include "stat/unique.h"
 
 /* Where a value occurs first can be known only if items come in order. */
@@ -33,16 +33,14 @@ static void unique_end_array(npyext_cursor *cursor) {
     npyx_unique_clear(&((unique_cursor *)cursor)->unique);
 }
 
-/* Fails if SQL has no value for an item: a date outside the calendar, a text with a code point that does not
- * exist. */
+/* Fails if SQL has no value for an item. */
 static npyx_status unique_check_item(npyext_cursor *cursor, npyx_error *error) {
     const npyx_unique *unique = &((unique_cursor *)cursor)->unique;
     uint8_t room[NPYX_ORDER_ITEM_NBYTES];
-    npyx_value value;
     if (npyx_dtype_is_real(unique->dtype) || !npyext_plan_uses(&cursor->scan.plan, UNIQUE_VALUE))
         return NPYX_OK;
     const uint8_t *item = npyx_unique_item(unique, ((unique_cursor *)cursor)->at, room);
-    return item == NULL ? NPYX_OK : npyx_element_value(unique->dtype, item, &cursor->scratch, &value, error);
+    return item == NULL ? NPYX_OK : npyext_check_item(cursor, unique->dtype, item, error);
 }
 
 static npyx_status unique_next_row(npyext_cursor *cursor, npyx_error *error) {
@@ -54,14 +52,6 @@ static npyx_status unique_next_row(npyext_cursor *cursor, npyx_error *error) {
 
 static const npyext_rows_methods unique_rows = {unique_read_labels, unique_begin_array, unique_next_row,
                                                 unique_end_array};
-
-static npyx_status unique_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
-    return npyext_rows_begin(cursor, &unique_rows, request, error);
-}
-
-static npyx_status unique_step(npyext_cursor *cursor, npyx_error *error) {
-    return npyext_rows_step(cursor, &unique_rows, error);
-}
 
 static void unique_close(npyext_cursor *cursor) {
     unique_end_array(cursor);
@@ -80,8 +70,7 @@ static void unique_put(sqlite3_context *context, npyext_cursor *cursor, const np
     uint8_t room[NPYX_ORDER_ITEM_NBYTES];
     const uint8_t *item = npyx_unique_item(unique, at, room);
     if (item != NULL)
-        npyext_result_items(context, npyext_scan_place(&cursor->scan), unique->dtype, 0, NULL, item,
-                            &cursor->scratch);
+        npyext_result_item(context, cursor, unique->dtype, item);
 }
 UNIQUE_RESULT(unique_value, true, unique_put, cursor, unique, at_hand->at)
 UNIQUE_RESULT(unique_count, true, sqlite3_result_int64, npyx_unique_count(unique, at_hand->at))
@@ -95,15 +84,13 @@ static const npyext_column unique_columns[] = {
     NPYEXT_OUTPUT("count INTEGER", NPYEXT_NEEDS_ITEMS, unique_count),
     NPYEXT_ERROR(NPYEXT_NEEDS_ITEMS),
     NPYEXT_FIRST_ARGUMENTS,
-    NPYEXT_FIELD_AND_VIEW,
-    NPYEXT_EXPECT_AND_ON_ERROR,
+    NPYEXT_LAST_ARGUMENTS,
     NPYEXT_ARGUMENT("by BLOB", NPYEXT_BY),
     NPYEXT_HIDDEN("label BLOB", 0, unique_label),
     NPYEXT_HIDDEN("first INTEGER", UNIQUE_NEEDS_FIRST, unique_first),
     NPYEXT_PATH(true),
     NPYEXT_NAME(true, npyext_result_name),
-    NPYEXT_PATH_COLUMNS,
-    NPYEXT_SAMPLE_COLUMNS,
+    NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
     NPYEXT_ARRAY_KEY(npyext_rows_result_key),
 };
@@ -111,13 +98,8 @@ static const npyext_column unique_columns[] = {
 const npyext_function npyext_npy_unique = {
     .name = "npy_unique",
     NPYEXT_COLUMNS(unique_columns),
-    .takes_member = true,
-    .row = NPYEXT_ROW_OF_ARRAY,
     .has_error_column = true,
     .estimated_nrows = 100,
-    .cursor_nbytes = sizeof(unique_cursor),
     .close = unique_close,
-    .begin = unique_begin,
-    .step = unique_step,
-    .module = NPYEXT_CURSOR_MODULE,
+    NPYEXT_ROWS(unique_cursor, unique_rows),
 };

@@ -128,13 +128,9 @@ static void tar_result_mtime(sqlite3_context *context, npyext_cursor *cursor) {
 /* A text from the file, as UTF-8. */
 static void tar_result_bytes(sqlite3_context *context, npyext_cursor *cursor, const char *bytes,
                              size_t nbytes) {
-    npyx_buffer *text = &cursor->scratch;
-    npyx_buffer_reset(text);
-    npyx_buffer_append_utf8(text, bytes, nbytes);
-    if (text->status == NPYX_OK)
-        npyext_result_text(context, text->nbytes == 0 ? "" : text->bytes, text->nbytes);
-    else
-        sqlite3_result_error_nomem(context);
+    npyx_buffer_reset(&cursor->scratch);
+    npyx_buffer_append_utf8(&cursor->scratch, bytes, nbytes);
+    npyext_result_scratch(context, cursor);
 }
 
 #define TAR_TEXT(name, text)                                                                                 \

@@ -3,7 +3,6 @@
 #include "format/samples.h"
 #include "format/tar.h"
 #include "item/convert.h"
-#include "source/operand.h"
 #include "text/span.h"
 
 /* ---- what is selected of an array ---- */
@@ -79,6 +78,12 @@ static const npyext_function *function_of(const npyext_cursor *cursor) {
     return ((const npyext_vtab *)cursor->base.pVtab)->function;
 }
 
+/* Where the current error is, for messages. */
+static npyext_place cursor_place(const npyext_cursor *cursor) {
+    const npyext_function *function = function_of(cursor);
+    return function->place != NULL ? function->place(cursor) : npyext_scan_place(&cursor->scan);
+}
+
 int npyext_cursor_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     const npyext_function *function = ((npyext_vtab *)vtab)->function;
     npyx_host *host = &((npyext_vtab *)vtab)->connection->host;
@@ -130,11 +135,11 @@ int npyext_cursor_next(sqlite3_vtab_cursor *base) {
 
 int npyext_cursor_judge(npyext_cursor *cursor, npyx_status status, bool *is_over) {
     npyext_scan *scan = &cursor->scan;
-    npyext_fate fate = status == NPYX_DONE ? NPYEXT_IS_LEFT_OUT : npyext_scan_fate(scan, &scan->error);
-    *is_over = scan->has_error = fate == NPYEXT_BECOMES_ROW;
+    npyext_on_error fate = status == NPYX_DONE ? NPYEXT_SKIP : npyext_scan_fate(scan, &scan->error);
+    *is_over = scan->has_error = fate == NPYEXT_ROW;
     if (scan->has_error)
         return SQLITE_OK;
-    *is_over = fate == NPYEXT_ENDS_QUERY || npyx_poll(&scan->connection->host, &scan->error) != NPYX_OK;
+    *is_over = fate == NPYEXT_RAISE || npyx_poll(&scan->connection->host, &scan->error) != NPYX_OK;
     return *is_over ? npyext_cursor_report(cursor, &scan->error) : SQLITE_OK;
 }
 
@@ -148,13 +153,8 @@ int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     return SQLITE_OK; /* errors are set in the context */
 }
 
-npyext_place npyext_cursor_place(const npyext_cursor *cursor) {
-    const npyext_function *function = function_of(cursor);
-    return function->place != NULL ? function->place(cursor) : npyext_scan_place(&cursor->scan);
-}
-
 int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error) {
-    return npyext_report(cursor->base.pVtab, npyext_cursor_place(cursor), error);
+    return npyext_report(cursor->base.pVtab, cursor_place(cursor), error);
 }
 
 /* ---- from array to array ---- */
@@ -171,6 +171,13 @@ npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *req
     npyext_scan_close_file(scan);
     scan->next_file = 0;
     return NPYX_OK;
+}
+
+npyx_status npyext_cursor_forget(npyext_cursor *cursor, npyx_error *error) {
+    npyx_error reason = *error; /* it may be the scan's own */
+    npyext_scan_clear(&cursor->scan);
+    *error = reason;
+    return reason.status;
 }
 
 /* One step: to a file, or to an entry of it. */
@@ -229,11 +236,45 @@ npyx_status npyext_read_labels(const npyext_scan *scan, npyx_labels *labels, npy
     return status;
 }
 
+void npyext_result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
+                        const uint8_t *item) {
+    npyext_result_items(context, npyext_scan_place(&cursor->scan), dtype, 0, NULL, item, &cursor->scratch);
+}
+
+void npyext_result_scratch(sqlite3_context *context, npyext_cursor *cursor) {
+    const npyx_buffer *text = &cursor->scratch;
+    if (text->status == NPYX_OK)
+        npyext_result_text(context, text->nbytes == 0 ? "" : text->bytes, text->nbytes);
+    else
+        sqlite3_result_error_nomem(context);
+}
+
+void npyext_result_blob_of(sqlite3_context *context, const npyext_cursor *cursor, npyx_buffer *bytes) {
+    npyx_error error;
+    if (npyx_buffer_check(bytes, &error) == NPYX_OK)
+        npyext_result_blob(context, bytes->bytes, bytes->nbytes);
+    else
+        npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
+}
+
+void npyext_result_data(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
+                        const uint8_t *items, int64_t nelem) {
+    npyx_buffer_reset(&cursor->scratch);
+    npyx_buffer_append(&cursor->scratch, items, (size_t)(nelem * dtype->itemsize));
+    if (cursor->scratch.status == NPYX_OK)
+        npyx_element_swap(dtype, (uint8_t *)cursor->scratch.bytes, nelem);
+    npyext_result_blob_of(context, cursor, &cursor->scratch);
+}
+
+npyx_status npyext_check_item(npyext_cursor *cursor, const npyx_dtype *dtype, const uint8_t *item,
+                              npyx_error *error) {
+    npyx_value value;
+    return npyx_element_value(dtype, item, &cursor->scratch, &value, error);
+}
+
 void npyext_result_label(sqlite3_context *context, npyext_cursor *cursor, const npyx_labels *labels,
                          int64_t label) {
-    const uint8_t *item = labels->items + label * labels->dtype->itemsize;
-    npyext_result_items(context, npyext_scan_place(&cursor->scan), labels->dtype, 0, NULL, item,
-                        &cursor->scratch);
+    npyext_result_item(context, cursor, labels->dtype, labels->items + label * labels->dtype->itemsize);
 }
 
 void npyext_result_coordinate(sqlite3_context *context, npyext_cursor *cursor, const npyx_view *view,
@@ -253,7 +294,7 @@ NPYEXT_KNOWN_RESULT(extern, npyext_result_path, const char *path = cursor->scan.
 NPYEXT_KNOWN_RESULT(extern, npyext_result_name, const npyext_scan *scan = &cursor->scan, true,
                     npyext_result_text, scan->entry.name, scan->has_entry ? scan->entry.name_nbytes : 0)
 NPYEXT_KNOWN_RESULT(extern, npyext_result_error_text, const npyext_scan *scan = &cursor->scan,
-                    scan->has_error, npyext_result_fault, npyext_cursor_place(cursor), &scan->error)
+                    scan->has_error, npyext_result_fault, cursor_place(cursor), &scan->error)
 NPYEXT_KNOWN_RESULT(extern, npyext_result_error_kind, const npyext_scan *scan = &cursor->scan,
                     scan->has_error, sqlite3_result_text, npyx_error_kind_name(&scan->error), -1,
                     SQLITE_STATIC)
@@ -282,10 +323,7 @@ void npyext_result_ext(sqlite3_context *context, npyext_cursor *cursor) {
         return;
     npyx_buffer_reset(ext);
     npyx_buffer_append_lower(ext, entry->name + key.ext_off, entry->sample_nbytes - key.ext_off);
-    if (ext->status == NPYX_OK)
-        npyext_result_text(context, ext->nbytes == 0 ? "" : ext->bytes, ext->nbytes);
-    else
-        sqlite3_result_error_nomem(context);
+    npyext_result_scratch(context, cursor);
 }
 
 /* ---- the parts of a path, as Python's pathlib names them; NULL for a BLOB, which has no path ---- */
@@ -341,4 +379,56 @@ void npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor) {
         last = part;
     }
     npyext_result_text(context, folder.text, folder.nbytes);
+}
+
+/* ---- several rows for an array ---- */
+
+static const npyext_rows_methods *rows_methods_of(const npyext_cursor *cursor) {
+    return function_of(cursor)->methods;
+}
+
+static void rows_end_array(npyext_cursor *cursor) {
+    if (rows_methods_of(cursor)->end_array != NULL)
+        rows_methods_of(cursor)->end_array(cursor);
+    ((npyext_rows_cursor *)cursor)->is_begun = false;
+}
+
+static npyx_status rows_begin_array(npyext_cursor *cursor, bool is_again, npyx_error *error) {
+    npyext_rows_cursor *rows = (npyext_rows_cursor *)cursor;
+    rows->is_begun = true;
+    rows->is_again = is_again;
+    rows->nrows = 0;
+    return rows_methods_of(cursor)->begin_array(cursor, error);
+}
+
+npyx_status npyext_rows_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
+    rows_end_array(cursor);
+    NPYX_TRY(npyext_cursor_begin(cursor, request, error));
+    if (cursor->selection.is_open)
+        return rows_begin_array(cursor, true, error);
+    npyx_status status = rows_methods_of(cursor)->read_arguments(cursor, error);
+    return status == NPYX_OK ? NPYX_OK : npyext_cursor_forget(cursor, error);
+}
+
+npyx_status npyext_rows_step(npyext_cursor *cursor, npyx_error *error) {
+    npyext_rows_cursor *rows = (npyext_rows_cursor *)cursor;
+    bool was_begun = rows->is_begun;
+    npyx_status status = was_begun ? rows_methods_of(cursor)->next_row(cursor, error)
+                                   : npyext_cursor_next_array(cursor, error);
+    if (status == NPYX_OK && !was_begun) {
+        status = rows_begin_array(cursor, false, error);
+        if (status == NPYX_OK)
+            return NPYX_DONE;
+    }
+    if (status != NPYX_OK)
+        rows_end_array(cursor);
+    if (status != NPYX_OK && status != NPYX_DONE)
+        npyext_selection_close(&cursor->selection);
+    rows->nrows += status != NPYX_DONE; /* the row of an error differs from the one before it */
+    return status;
+}
+
+void npyext_rows_result_key(sqlite3_context *context, npyext_cursor *cursor) {
+    uint64_t key = (uint64_t)npyext_scan_array_key(&cursor->scan);
+    sqlite3_result_int64(context, (int64_t)(key + (uint64_t)((npyext_rows_cursor *)cursor)->nrows));
 }

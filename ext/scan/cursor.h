@@ -47,9 +47,7 @@ int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sen
 int npyext_cursor_next(sqlite3_vtab_cursor *base);
 int npyext_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column);
 
-/* Where the current error is, for messages. */
-npyext_place npyext_cursor_place(const npyext_cursor *cursor);
-/* Reports an error at that place; returns SQLite's code. */
+/* Reports an error at its place; returns SQLite's code. */
 int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error);
 
 /* What follows a step that gave no row: another step or, if *is_over, a row for its error (SQLITE_OK) or the
@@ -105,6 +103,26 @@ npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *req
  * look-up. On failure the scan stays where it is. */
 npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error);
 
+/* Forgets the call, whose arguments are wrong, so that they are read again next time. Returns the error's
+ * status. */
+npyx_status npyext_cursor_forget(npyext_cursor *cursor, npyx_error *error);
+
+/* The result for an item of an array. */
+void npyext_result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
+                        const uint8_t *item);
+/* The result for items in the file's byte order, side by side: their bytes, little-endian. */
+void npyext_result_data(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
+                        const uint8_t *items, int64_t nelem);
+/* A finished buffer as a BLOB, or its failure. */
+void npyext_result_blob_of(sqlite3_context *context, const npyext_cursor *cursor, npyx_buffer *bytes);
+/* The text in the cursor's scratch buffer, or its failure. */
+void npyext_result_scratch(sqlite3_context *context, npyext_cursor *cursor);
+
+/* Fails if SQL has no value for an item: a date outside the calendar, a text with a code point that does not
+ * exist. xColumn would find it too late for on_error. */
+npyx_status npyext_check_item(npyext_cursor *cursor, const npyx_dtype *dtype, const uint8_t *item,
+                              npyx_error *error);
+
 /* Reads the argument axis, which must be given: sets axes[axis] for each axis of the view that it names. */
 npyx_status npyext_read_axes(const npyext_scan *scan, const npyx_view *view, bool *axes, npyx_error *error);
 
@@ -131,5 +149,40 @@ void npyext_result_ext(sqlite3_context *context, npyext_cursor *cursor);
 void npyext_result_error_text(sqlite3_context *context, npyext_cursor *cursor);
 void npyext_result_error_kind(sqlite3_context *context, npyext_cursor *cursor);
 void npyext_result_array_key(sqlite3_context *context, npyext_cursor *cursor);
+
+/* ---- table functions that give several rows for an array ----
+ *
+ * Each array is begun, and then gives row after row. A step leads to a row, or begins an array, whose first
+ * row is left to the next step.
+ */
+
+/* What such a function's cursor begins with. */
+typedef struct npyext_rows_cursor {
+    npyext_cursor base;
+    bool is_begun; /* the open array is */
+    bool is_again; /* by the last call: what was computed from the array is still right */
+    int64_t nrows; /* how many it has given, errors' rows included */
+} npyext_rows_cursor;
+
+typedef struct npyext_rows_methods {
+    /* Reads the arguments of a call that differs from the last one. */
+    npyx_status (*read_arguments)(npyext_cursor *cursor, npyx_error *error);
+    npyx_status (*begin_array)(npyext_cursor *cursor, npyx_error *error); /* the selection's, which is open */
+    npyx_status (*next_row)(npyext_cursor *cursor, npyx_error *error);    /* NPYX_DONE after the last */
+    void (*end_array)(npyext_cursor *cursor); /* also if begin_array failed or was not called; or NULL */
+} npyext_rows_methods;
+
+/* The begin and step of such a cursor; they go by the function's npyext_rows_methods. */
+npyx_status npyext_rows_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error);
+npyx_status npyext_rows_step(npyext_cursor *cursor, npyx_error *error);
+
+#define NPYEXT_ROWS(cursor, methods_of)                                                                      \
+    .takes_member = true, .row = NPYEXT_ROW_OF_ARRAY, .cursor_nbytes = sizeof(cursor),                       \
+    .methods = &(methods_of), .begin = npyext_rows_begin, .step = npyext_rows_step,                          \
+    .module = NPYEXT_CURSOR_MODULE
+
+/* The result of array_key, which must differ from row to row: no other column tells all rows of an array
+ * apart. */
+void npyext_rows_result_key(sqlite3_context *context, npyext_cursor *cursor);
 
 #endif

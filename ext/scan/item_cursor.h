@@ -56,15 +56,6 @@ typedef struct npyext_value_columns {
     int value, real, imag;
 } npyext_value_columns;
 
-/* Call it first, with a zero-initialised filter. */
-void npyext_value_filter_init(npyext_value_filter *filter, npyx_host *host);
-/* Frees its memory. */
-void npyext_value_filter_clear(npyext_value_filter *filter);
-
-/* Reads the terms of an xFilter call. */
-void npyext_value_filter_read(npyext_value_filter *filter, const npyext_plan *plan,
-                              npyext_value_columns columns, sqlite3_value **argv);
-
 /* NPYX_INVALID if a number is compared with complex or structured items, whose values are JSON: by SQLite's
  * rules a TEXT is greater than every number, so the answer would be the same for all. */
 npyx_status npyext_value_filter_check(const npyext_value_filter *filter, const npyx_dtype *dtype,
@@ -72,9 +63,6 @@ npyx_status npyext_value_filter_check(const npyext_value_filter *filter, const n
 /* The same for the rows of a view, whose values are JSON also if it has several axes. */
 npyx_status npyext_value_filter_check_rows(const npyext_value_filter *filter, const npyx_view *view,
                                            const npyx_dtype *dtype, npyx_error *error);
-
-/* Prepares for items of a dtype. */
-void npyext_value_filter_begin(npyext_value_filter *filter, const npyx_dtype *dtype);
 
 /* Judges a block; result is what npyext_value_filter_work made of it, or NULL. Only if nfilters is not 0. */
 npyx_status npyext_value_filter_block(npyext_value_filter *filter, const uint8_t *items, int64_t nelem,

@@ -137,9 +137,10 @@ typedef struct npyext_column {
 #define NPYEXT_PATH_COLUMNS                                                                                  \
     NPYEXT_HIDDEN("parts TEXT", 0, npyext_result_parts), NPYEXT_HIDDEN("stem TEXT", 0, npyext_result_stem),  \
         NPYEXT_HIDDEN("parent TEXT", 0, npyext_result_parent)
-/* The hidden columns of functions whose arrays may be members of a tar: WebDataset's key and extension. */
-#define NPYEXT_SAMPLE_COLUMNS                                                                                \
-    NPYEXT_HIDDEN("key TEXT", 0, npyext_result_key), NPYEXT_HIDDEN("ext TEXT", 0, npyext_result_ext)
+/* Those of functions whose arrays may be members of a tar, too: WebDataset's key and extension. */
+#define NPYEXT_ENTRY_COLUMNS                                                                                 \
+    NPYEXT_PATH_COLUMNS, NPYEXT_HIDDEN("key TEXT", 0, npyext_result_key),                                    \
+        NPYEXT_HIDDEN("ext TEXT", 0, npyext_result_ext)
 /* The columns that tell of an error: every function that has one has the other. */
 #define NPYEXT_ERROR(needed)      NPYEXT_OUTPUT("error TEXT", (needed), npyext_result_error_text)
 #define NPYEXT_ERROR_KIND(needed) NPYEXT_HIDDEN("error_kind TEXT", (needed), npyext_result_error_kind)
@@ -154,6 +155,7 @@ typedef struct npyext_column {
     NPYEXT_ARGUMENT("field BLOB", NPYEXT_FIELD), NPYEXT_ARGUMENT("view BLOB", NPYEXT_VIEW)
 #define NPYEXT_EXPECT_AND_ON_ERROR                                                                           \
     NPYEXT_ARGUMENT("expect BLOB", NPYEXT_EXPECT), NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR)
+#define NPYEXT_LAST_ARGUMENTS NPYEXT_FIELD_AND_VIEW, NPYEXT_EXPECT_AND_ON_ERROR
 #define NPYEXT_ITEM_ARGUMENTS                                                                                \
     NPYEXT_FIRST_ARGUMENTS, NPYEXT_FIELD_AND_VIEW, NPYEXT_ARGUMENT("astype BLOB", NPYEXT_ASTYPE),            \
         NPYEXT_EXPECT_AND_ON_ERROR
@@ -182,7 +184,7 @@ typedef struct npyext_function {
     int64_t estimated_nrows;
     /* the cursor, zero-initialised */
     size_t cursor_nbytes;
-    const void *methods; /* an npyext_item_methods or npyext_survey_methods, if it has one */
+    const void *methods; /* the cursor's, such as npyext_item_methods; or NULL */
     void (*open)(npyext_cursor *cursor, npyx_host *host); /* or NULL */
     void (*close)(npyext_cursor *cursor);                 /* or NULL */
     npyext_begin *begin;

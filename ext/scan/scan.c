@@ -290,14 +290,11 @@ int npyext_scan_confirm(npyext_scan *scan) {
     return has_order && !npyext_scan_is_single(scan) ? SQLITE_SCHEMA : SQLITE_OK;
 }
 
-npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error) {
-    bool is_host_fault = error->status == NPYX_NOMEM || error->status == NPYX_INTERRUPTED;
-    if (is_host_fault || scan->on_error == NPYEXT_RAISE)
-        return NPYEXT_ENDS_QUERY;
-    if (scan->on_error == NPYEXT_ROW)
-        return NPYEXT_BECOMES_ROW;
-    scan->connection->host.counters.files_skipped++;
-    return NPYEXT_IS_LEFT_OUT;
+npyext_on_error npyext_scan_fate(npyext_scan *scan, const npyx_error *error) {
+    if (error->status == NPYX_NOMEM || error->status == NPYX_INTERRUPTED)
+        return NPYEXT_RAISE;
+    scan->connection->host.counters.files_skipped += scan->on_error == NPYEXT_SKIP;
+    return scan->on_error;
 }
 
 npyext_place npyext_scan_place(const npyext_scan *scan) {

@@ -90,12 +90,9 @@ bool npyext_scan_is_single(npyext_scan *scan);
  * then prepares the statement anew and runs it again. Call it at the end of xFilter. */
 int npyext_scan_confirm(npyext_scan *scan);
 
-/* What becomes of an error in a function that has a column for it. */
-typedef enum npyext_fate { NPYEXT_ENDS_QUERY, NPYEXT_BECOMES_ROW, NPYEXT_IS_LEFT_OUT } npyext_fate;
-
-/* By on_error; errors that are skipped are counted. Running out of memory and interrupts are no file's fault,
- * and end every query. */
-npyext_fate npyext_scan_fate(npyext_scan *scan, const npyx_error *error);
+/* What becomes of an error, by on_error; errors that are skipped are counted. Running out of memory and
+ * interrupts are no file's fault, and end every query. */
+npyext_on_error npyext_scan_fate(npyext_scan *scan, const npyx_error *error);
 
 /* Where the scan is, for messages. */
 npyext_place npyext_scan_place(const npyext_scan *scan);

@@ -1,10 +1,11 @@
 #include "array_value.h"
 
-#include "format/header_npy.h"
-#include "format/objects.h"
+#include "format/archive.h"
+#include "format/header.h"
 #include "format/tar.h"
 #include "io/first_bytes.h"
 #include "item/convert.h"
+#include "pattern.h"
 #include "walk/reader.h"
 
 /* A number that stays the same throughout a run of a statement and differs in the next: files are checked
@@ -185,52 +186,25 @@ npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **s
     return NPYX_OK;
 }
 
-/* Goes through the rows of a view, a block at a time; in place for a BLOB whose rows are in C order. Only for
- * views that have bytes: there may be more items of 0 bytes than anyone can count. */
-typedef struct value_walk {
-    npyext_array_value *value;
-    const npyx_view *view;
-    npyx_reader reader; /* its row_nelem and row_nbytes are a row's */
-    bool is_in_place;
-    int64_t row; /* the next */
-    /* the current block, in the array's byte order */
-    const uint8_t *rows;
-    int64_t nrows, nelem;
-} value_walk;
-
-/* Clear walk->reader whatever the status. */
-static npyx_status walk_begin(value_walk *walk, npyext_array_value *value, const npyx_view *view,
-                              npyx_error *error) {
+/* Prepares to read the rows of a view, a block at a time, which stay in place for a BLOB whose rows are in C
+ * order. Only for views that have bytes: there may be more items of 0 bytes than anyone can count. Clear the
+ * reader whatever the status. */
+static npyx_status value_begin(npyext_array_value *value, const npyx_view *view, npyx_reader *reader,
+                               npyx_error *error) {
     npyext_connection *connection = value->connection;
     npyx_source *source = NULL;
-    *walk = (value_walk){.value = value, .view = view};
-    walk->is_in_place = value->bytes != NULL && npyx_view_is_contiguous(view);
+    *reader = (npyx_reader){0};
     NPYX_TRY(npyext_array_value_source(value, &source, error));
     npyext_connection_begin(connection);
-    npyx_reader_init(&walk->reader, source, view, sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1));
+    npyx_reader_init(reader, source, view, sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1));
     return NPYX_OK;
 }
 
-/* NPYX_DONE after the last block. A row beyond SQLite's length limit is NPYX_TOOBIG. Polls the host. */
-static npyx_status walk_next(value_walk *walk, npyx_error *error) {
-    npyx_reader *reader = &walk->reader;
-    int64_t left = reader->nrows - walk->row;
-    if (left == 0)
-        return NPYX_DONE;
-    npyx_status status;
-    if (walk->is_in_place) {
-        int64_t nrows = NPYX_IN_PLACE_NBYTES / reader->row_nbytes;
-        walk->rows = walk->value->bytes + walk->view->off + walk->row * reader->row_nbytes;
-        walk->nrows = nrows < 1 ? 1 : nrows < left ? nrows : left;
-        status = npyx_poll(&walk->value->connection->host, error);
-    } else {
-        status = npyx_reader_fill(reader, walk->row, left, error);
-        walk->rows = reader->rows;
-        walk->nrows = reader->nrows_read;
-    }
-    walk->row += walk->nrows;
-    walk->nelem = walk->nrows * reader->row_nelem;
-    return status;
+/* Goes to the next block; NPYX_DONE after the last. A row beyond SQLite's length limit is NPYX_TOOBIG. Polls
+ * the host. */
+static npyx_status value_next(npyx_reader *reader, npyx_error *error) {
+    int64_t row = reader->first_row + reader->nrows_read;
+    return row == reader->nrows ? NPYX_DONE : npyx_reader_fill(reader, row, INT64_MAX, error);
 }
 
 npyx_status npyext_items_reserve(npyx_buffer *out, const npyx_dtype *dtype, int64_t nelem, uint8_t **items,
@@ -255,15 +229,15 @@ npyx_status npyext_array_value_append_items(npyext_array_value *value, const npy
     /* all at once, so that what exceeds the limit is refused before anything is read */
     if (!npyx_buffer_reserve(out, (size_t)(npyx_view_nelem(view) * view->dtype->itemsize)))
         return npyx_buffer_check(out, error);
-    value_walk w;
-    npyx_status status = walk_begin(&w, value, view, error);
-    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
+    npyx_reader r;
+    npyx_status status = value_begin(value, view, &r, error);
+    while (status == NPYX_OK && (status = value_next(&r, error)) == NPYX_OK) {
         size_t start = out->nbytes;
-        npyx_buffer_append(out, w.rows, (size_t)(w.nrows * w.reader.row_nbytes));
+        npyx_buffer_append(out, r.rows, (size_t)(r.nrows_read * r.row_nbytes));
         if (as_little_endian)
-            npyx_element_swap(view->dtype, (uint8_t *)out->bytes + start, w.nelem);
+            npyx_element_swap(view->dtype, (uint8_t *)out->bytes + start, r.nrows_read * r.row_nelem);
     }
-    npyx_reader_clear(&w.reader);
+    npyx_reader_clear(&r);
     return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
 }
 
@@ -283,15 +257,15 @@ npyx_status npyext_array_value_append_converted(npyext_array_value *value, const
     NPYX_TRY(npyext_items_reserve(out, dtype, npyx_view_nelem(view), &items, error));
     if (!has_bytes(view))
         return NPYX_OK;
-    value_walk w;
-    npyx_status status = walk_begin(&w, value, view, error);
-    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
-        int64_t first = (w.row - w.nrows) * w.reader.row_nelem;
-        status = npyx_convert_items(view->dtype, w.rows, w.nelem, dtype, (uint8_t *)out->bytes + out->nbytes,
-                                    first, NULL, error);
-        out->nbytes += (size_t)(w.nelem * dtype->itemsize);
+    npyx_reader r;
+    npyx_status status = value_begin(value, view, &r, error);
+    while (status == NPYX_OK && (status = value_next(&r, error)) == NPYX_OK) {
+        int64_t nelem = r.nrows_read * r.row_nelem;
+        status = npyx_convert_items(view->dtype, r.rows, nelem, dtype, (uint8_t *)out->bytes + out->nbytes,
+                                    r.first_row * r.row_nelem, NULL, error);
+        out->nbytes += (size_t)(nelem * dtype->itemsize);
     }
-    npyx_reader_clear(&w.reader);
+    npyx_reader_clear(&r);
     return status == NPYX_DONE ? npyx_buffer_check(out, error) : status;
 }
 
@@ -301,19 +275,19 @@ static npyx_status append_lists(npyext_array_value *value, const npyx_view *view
                                 npyx_error *error) {
     int64_t shape[NPYX_MAX_NDIM];
     memcpy(shape, view->shape, sizeof shape[0] * (size_t)view->ndim);
-    value_walk w;
-    npyx_status status = walk_begin(&w, value, view, error);
-    while (status == NPYX_OK && (status = walk_next(&w, error)) == NPYX_OK) {
-        bool is_first = w.row == w.nrows;
+    npyx_reader r;
+    npyx_status status = value_begin(value, view, &r, error);
+    while (status == NPYX_OK && (status = value_next(&r, error)) == NPYX_OK) {
+        bool is_first = r.first_row == 0;
         size_t start = is_first ? out->nbytes : --out->nbytes;
-        shape[0] = w.nrows;
-        status = npyx_element_append_json(view->dtype, view->ndim, shape, w.rows, out, error);
+        shape[0] = r.nrows_read;
+        status = npyx_element_append_json(view->dtype, view->ndim, shape, r.rows, out, error);
         if (status == NPYX_OK)
             status = npyx_buffer_check(out, error);
         if (status == NPYX_OK && !is_first)
             out->bytes[start] = ',';
     }
-    npyx_reader_clear(&w.reader);
+    npyx_reader_clear(&r);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
@@ -329,4 +303,208 @@ npyx_status npyext_array_value_append_json(npyext_array_value *value, const npyx
     if (out->status == NPYX_OK)
         NPYX_TRY(npyx_element_append_json(view->dtype, view->ndim, view->shape, item, out, error));
     return npyx_buffer_check(out, error);
+}
+
+/* ---- streamed into files and archives ---- */
+
+/* Arrays that are SQL values, streamed into files and archives. */
+
+static bool is_fortran(const npyx_array *array) {
+    return npyx_header_npy_is_fortran(array->ndim, array->shape, array->fortran_order);
+}
+
+/* Appends all items to an archive or, if that is NULL, to a sink: in C order, or as they are stored, so that
+ * they are read one after the other. */
+static npyx_status stream_items(npyext_array_value *value, bool in_c_order, npyx_archive_writer *archive,
+                                npyx_sink *sink, npyx_error *error) {
+    npyx_view view;
+    npyx_blocks blocks = {0};
+    npyx_source *source = NULL;
+    if (value->array->nbytes == 0)
+        return NPYX_OK;
+    npyx_view_of_array(value->array, &view);
+    if (!in_c_order && is_fortran(value->array))
+        npyx_view_permute(&view, NULL);
+    NPYX_TRY(npyext_array_value_source(value, &source, error));
+    npyext_connection_begin(value->connection);
+    npyx_status status = NPYX_OK;
+    npyx_blocks_begin(&blocks, source, &view);
+    while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK)
+        status = archive != NULL ? npyx_archive_writer_append(archive, blocks.items, blocks.nelem, error)
+                                 : npyx_sink_append(sink, blocks.items,
+                                                    (size_t)(blocks.nelem * view.dtype->itemsize), error);
+    npyx_blocks_clear(&blocks);
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_error *error) {
+    const npyx_array *array = value->array;
+    npyx_buffer header = {.host = sink->host};
+    NPYX_TRY(npyx_array_check_values(array, error));
+    npyx_header_npy_append(array->dtype, array->ndim, array->shape, is_fortran(array), &header);
+    npyx_status status = npyx_buffer_check(&header, error);
+    if (status == NPYX_OK)
+        status = npyx_sink_append(sink, header.bytes, header.nbytes, error);
+    npyx_buffer_clear(&header);
+    return status == NPYX_OK ? stream_items(value, false, NULL, sink, error) : status;
+}
+
+npyx_status npyext_stream_member(npyext_array_value *value, npyx_archive_writer *writer, npyx_format format,
+                                 const npyx_value *name, npyx_zip_method method, npyx_error *error) {
+    const npyx_array *array = value->array;
+    bool in_c_order = format == NPYX_FORMAT_TEN;
+    npyx_member member = {.name = name->bytes,
+                          .name_nbytes = name->nbytes,
+                          .dtype = array->dtype,
+                          .ndim = array->ndim,
+                          .shape = array->shape,
+                          .fortran_order = !in_c_order && is_fortran(array)};
+    NPYX_TRY(npyx_archive_writer_begin(writer, &member, method, error));
+    NPYX_TRY(stream_items(value, in_c_order, writer, NULL, error));
+    return npyx_archive_writer_end(writer, error);
+}
+
+npyx_status npyext_member_name(sqlite3_value *value, npyx_value *name, npyx_error *error) {
+    int type = value == NULL ? SQLITE_TEXT : sqlite3_value_type(value);
+    *name = (npyx_value){.bytes = ""};
+    if (type != SQLITE_TEXT && type != SQLITE_INTEGER)
+        return npyx_refuse(error, "the name is %s, not a TEXT",
+                           type == SQLITE_NULL   ? "NULL"
+                           : type == SQLITE_BLOB ? "a BLOB"
+                                                 : "a REAL");
+    return value == NULL ? NPYX_OK : npyext_value_text(value, name, error);
+}
+
+/* ---- one array of an open archive ---- */
+
+/* The array of an archive that a member argument chooses: which one that is, the array as a .npy, and what
+ * the planner can learn of it. */
+
+npyx_status npyext_member_check(const npyext_argument *member, npyx_error *error) {
+    int64_t index;
+    if (!npyext_argument_is_given(member) || member->type == SQLITE_TEXT ||
+        npyext_argument_is_whole(member, &index))
+        return NPYX_OK;
+    return npyx_fail(error, NPYX_INVALID, -1, "member must be an array's name (TEXT) or its idx (INTEGER)");
+}
+
+npyx_status npyext_member_find(npyx_archive *archive, const npyext_argument *member, int64_t *index,
+                               npyx_error *error) {
+    npyx_entry entry;
+    if (member->type == SQLITE_TEXT)
+        return npyx_archive_find(archive, member->bytes, member->nbytes, index, error);
+    (void)npyext_argument_is_whole(member, index);
+    return npyx_archive_entry_asked_for(archive, *index, &entry, error);
+}
+
+static npyx_status append_bytes(npyx_source *payload, int64_t off, int64_t end, npyx_buffer *out,
+                                npyx_error *error) {
+    if (out->limit_nbytes < (uint64_t)(end - off))
+        out->status = NPYX_TOOBIG;
+    for (size_t nbytes = 0; off < end && out->status == NPYX_OK; off += (int64_t)nbytes) {
+        nbytes = end - off < NPYX_MEMBER_PIECE_NBYTES ? (size_t)(end - off) : NPYX_MEMBER_PIECE_NBYTES;
+        if (!npyx_buffer_reserve(out, nbytes))
+            break;
+        NPYX_TRY(npyx_source_read_exactly(payload, off, out->bytes + out->nbytes, nbytes, error));
+        out->nbytes += nbytes;
+        NPYX_TRY(npyx_poll(out->host, error));
+    }
+    return npyx_buffer_check(out, error);
+}
+
+/* Replaces the header_nbytes at start by the header that NumPy would write, and drops what follows the
+ * data. */
+static void replace_header(const npyx_array *array, size_t start, size_t header_nbytes, npyx_buffer *out) {
+    npyx_buffer header = {.host = out->host};
+    npyx_view view;
+    size_t data_nbytes = (size_t)array->nbytes;
+    npyx_view_of_array(array, &view);
+    npyx_header_npy_append(array->dtype, array->ndim, array->shape, npyx_view_is_fortran(&view), &header);
+    if (header.status != NPYX_OK)
+        out->status = header.status;
+    else if (header.nbytes <= header_nbytes || npyx_buffer_reserve(out, header.nbytes - header_nbytes)) {
+        char *to = out->bytes + start;
+        memmove(to + header.nbytes, to + header_nbytes, data_nbytes);
+        memcpy(to, header.bytes, header.nbytes);
+        out->nbytes = start + header.nbytes + data_nbytes;
+    }
+    npyx_buffer_clear(&header);
+}
+
+/* An entry is read from its first byte to its last, so that the CRC-32 of a zip's member is checked. */
+static npyx_status append_entry(npyx_source *payload, npyx_format format, const npyx_array *array,
+                                npyx_buffer *out, npyx_error *error) {
+    size_t start = out->nbytes;
+    bool is_ten = format == NPYX_FORMAT_TEN;
+    int64_t off = is_ten ? array->data_off : 0;
+    NPYX_TRY(append_bytes(payload, off, is_ten ? off + array->nbytes : payload->nbytes, out, error));
+    if (!array->dtype->has_objects)
+        replace_header(array, start, is_ten ? 0 : (size_t)array->data_off, out);
+    return npyx_buffer_check(out, error);
+}
+
+npyx_status npyext_member_append_npy(npyx_archive *archive, int64_t index, npyx_buffer *out,
+                                     npyx_error *error) {
+    npyx_array array;
+    npyx_source *payload = NULL;
+    npyx_array_init(&array, out->host);
+    npyx_status status = npyx_archive_describe(archive, index, &array, error);
+    if (status == NPYX_OK && !array.is_array)
+        status = npyx_archive_fail_no_array(archive, error);
+    if (status == NPYX_OK)
+        status = npyx_archive_open_payload(archive, index, &payload, error);
+    if (status == NPYX_OK)
+        status = append_entry(payload, archive->format, &array, out, error);
+    npyx_source_close(payload);
+    npyx_array_clear(&array);
+    return status;
+}
+
+/* ---- estimates ---- */
+
+/* The index of the array that is meant; -1 if there may be several, or none. */
+static int64_t estimate_choose(npyx_archive *archive, sqlite3_value *member) {
+    npyx_error error;
+    npyext_argument argument = {0};
+    int64_t index = -1;
+    npyx_status status = member == NULL ? NPYX_OK : npyext_argument_copy(&argument, member, &error);
+    if (status == NPYX_OK && !npyext_argument_is_given(&argument))
+        index = npyx_archive_is_one_npy(archive) ? 0 : -1;
+    else if (status == NPYX_OK && (argument.type == SQLITE_TEXT || argument.type == SQLITE_INTEGER))
+        status = npyext_member_find(archive, &argument, &index, &error);
+    npyext_argument_clear(&argument);
+    return status == NPYX_OK ? index : -1;
+}
+
+static npyext_estimate describe(npyx_archive *archive, npyx_host *host, int64_t index) {
+    npyext_estimate estimate = {0};
+    npyx_error error;
+    npyx_array array;
+    npyx_array_init(&array, host);
+    if (npyx_archive_describe(archive, index, &array, &error) == NPYX_OK && array.is_array)
+        estimate = (npyext_estimate){true, array.ndim == 0 ? 1 : array.shape[0], array.nelem};
+    npyx_array_clear(&array);
+    return estimate;
+}
+
+npyext_estimate npyext_estimate_of(npyext_connection *connection, sqlite3_value *source,
+                                   sqlite3_value *member) {
+    npyext_estimate estimate = {0};
+    if (sqlite3_value_type(source) != SQLITE_TEXT || connection->policy.entry_point == NPYEXT_ENTRY_BLOB)
+        return estimate;
+    const char *path = (const char *)sqlite3_value_text(source);
+    /* what may be a pattern or a list is not looked up on disk */
+    if (path == NULL || npyext_pattern_is_pattern(path) || path[strspn(path, " \t\r\n")] == '[')
+        return estimate;
+    npyx_error error;
+    npyext_cached_file *file = NULL;
+    npyext_connection_begin(connection);
+    if (npyext_cache_acquire(connection, path, NULL, npyext_cache_tick(connection), NULL, &file, &error) ==
+        NPYX_OK) {
+        int64_t index = estimate_choose(file->archive, member);
+        if (index >= 0)
+            estimate = describe(file->archive, &connection->host, index);
+    }
+    npyext_cache_release(connection, file);
+    return estimate;
 }

@@ -1,9 +1,180 @@
 #include "pattern.h"
 
+#include <errno.h>
+
 #include "format/tar.h"
 #include "io/file_system.h"
 
-#include <errno.h>
+/* ---- the list of paths ---- */
+
+/* The list of the paths of a source: copies in an arena, sorted with a key beside each pointer. */
+
+npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error) {
+    npyx_host *host = paths->arena.host;
+    size_t max_npaths = paths->max_npaths == 0 ? NPYEXT_MAX_NPATHS : paths->max_npaths;
+    if (paths->npaths == max_npaths)
+        return npyx_fail(error, NPYX_TOOBIG, -1, "the source matches more than %zu files", max_npaths);
+    const char *copy = npyx_arena_copy(&paths->arena, path, nbytes);
+    void *grown = npyx_grow(host, (void *)paths->paths, (int64_t)paths->npaths, &paths->capacity_npaths,
+                            sizeof(char *));
+    paths->paths = grown == NULL ? paths->paths : grown;
+    if (copy == NULL || grown == NULL)
+        return npyx_fail_nomem(error);
+    paths->paths[paths->npaths++] = copy;
+    return NPYX_OK;
+}
+
+void npyext_paths_clear(npyext_paths *paths) {
+    npyx_free(paths->arena.host, (void *)paths->paths);
+    npyx_arena_clear(&paths->arena);
+    *paths = (npyext_paths){.arena.host = paths->arena.host, .max_npaths = paths->max_npaths};
+}
+
+/* A path, and as a number that sorts like them, the 8 bytes after those that all paths share: most
+ * comparisons are decided without the text, which is rarely in the processor's cache. */
+typedef struct sort_item {
+    uint64_t head;
+    const char *path;
+} sort_item;
+
+static sort_item make_sort_item(const char *path, size_t shared_nbytes) {
+    const char *text = path + shared_nbytes;
+    uint64_t head = 0;
+    for (int i = 0; i < 8; i++) {
+        head = head << 8 | (unsigned char)*text;
+        text += *text != '\0';
+    }
+    return (sort_item){.head = head, .path = path};
+}
+
+/* shared: how many bytes all paths share at their beginning. */
+static int compare_sort_items(const void *a, const void *b, const void *shared) {
+    const sort_item *left = a, *right = b;
+    const size_t shared_nbytes = *(const size_t *)shared;
+    if (left->head != right->head)
+        return left->head < right->head ? -1 : 1;
+    return strcmp(left->path + shared_nbytes, right->path + shared_nbytes);
+}
+
+/* Sorts the paths from number first on by their bytes and drops repetitions; all of them begin with the same
+ * shared_nbytes bytes. Not by qsort, which allocates without the host and cannot be interrupted. Polls the
+ * host. */
+static npyx_status paths_sort(npyext_paths *paths, size_t first, size_t shared_nbytes, npyx_error *error) {
+    size_t npaths = paths->npaths - first;
+    if (npaths < 2)
+        return NPYX_OK;
+    const char **unsorted = paths->paths + first;
+    npyx_host *host = paths->arena.host;
+    sort_item *items = npyx_alloc_array(host, (int64_t)npaths, sizeof *items);
+    NPYX_TRY(npyx_check_memory(items, error));
+    for (size_t i = 0; i < npaths; i++)
+        items[i] = make_sort_item(unsorted[i], shared_nbytes);
+    npyx_status status =
+        npyx_sort(host, items, npaths, sizeof *items, compare_sort_items, &shared_nbytes, error);
+    paths->npaths = first;
+    for (size_t i = 0; i < npaths && status == NPYX_OK; i++) {
+        if (i == 0 || compare_sort_items(&items[i - 1], &items[i], &shared_nbytes) != 0)
+            paths->paths[paths->npaths++] = items[i].path;
+    }
+    npyx_free(host, items);
+    return status;
+}
+
+/* ---- matching a name to one part ---- */
+
+/* Matches a name to one part of a pattern, without recursion: what may have to be tried again is one
+ * position, that of the latest `*`. */
+
+bool npyext_pattern_is_pattern(const char *text) {
+    const char *bracket = strchr(text, '[');
+    bool has_class =
+        bracket != NULL && strchr(bracket + 1, ']') != NULL; /* an unclosed [ is an ordinary character */
+    return has_class || strpbrk(text, "*?{") != NULL;
+}
+
+/* Reads one character and moves past it. A byte outside UTF-8 counts as a character, numbered above all code
+ * points so that it equals nothing but itself. */
+static inline uint32_t next_character(const char **text, const char *end) {
+    const unsigned char *c = (const unsigned char *)*text;
+    if (c[0] < 0x80) {
+        ++*text;
+        return c[0];
+    }
+    size_t nbytes = npyx_utf8_character(*text, (size_t)(end - *text));
+    *text += nbytes == 0 ? 1 : nbytes;
+    switch (nbytes) {
+    case 0: return 0x110000u + c[0];
+    case 2: return (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu);
+    case 3: return (c[0] & 0xfu) << 12 | (c[1] & 0x3fu) << 6 | (c[2] & 0x3fu);
+    default: return (c[0] & 7u) << 18 | (c[1] & 0x3fu) << 12 | (c[2] & 0x3fu) << 6 | (c[3] & 0x3fu);
+    }
+}
+
+/* Whether the `[` at text opens a bracket: whether the pattern has a `]` after it. Looking only for the last
+ * one keeps a row of unclosed brackets from being searched to its end once for each of them. */
+static bool opens_bracket(const char *text, const char *last_close) {
+    const char *member = text + 1;
+    if (*member == '!' || *member == '^')
+        member++;
+    return last_close != NULL && last_close > member;
+}
+
+/* Whether the bracket at *text contains the character. Moves past the bracket, which is known to be
+ * closed. */
+static bool bracket_has(const char **text, const char *end, uint32_t character) {
+    const char *p = *text + 1;
+    bool is_negated = *p == '!' || *p == '^';
+    p += is_negated;
+    bool found = false;
+    do { /* the first member is one even if it is `]` */
+        uint32_t first = next_character(&p, end), last = first;
+        if (p[0] == '-' && p[1] != ']') {
+            p++;
+            last = next_character(&p, end);
+        }
+        found = found || (first <= character && character <= last);
+    } while (*p != ']');
+    *text = p + 1;
+    return found != is_negated;
+}
+
+bool npyext_pattern_matches(const char *part, const char *name) {
+    if (name[0] == '.' && part[0] != '.')
+        return false;
+    const char *end = part + strlen(part), *name_end = name + strlen(name);
+    const char *last_close = strrchr(part, ']');
+    /* Only the latest `*` is ever retried: whatever an earlier one could match, the latest can match, too. */
+    const char *retry = NULL, *retry_name = NULL;
+    while (true) {
+        if (*part == '*') {
+            retry = ++part;
+            retry_name = name;
+            if (part == end)
+                return true;
+            continue;
+        }
+        if (name == name_end)
+            return part == end;
+        const char *p = part, *n = name;
+        bool fits = true;
+        if (*p == '?') {
+            p++;
+            (void)next_character(&n, name_end);
+        } else if (*p == '[' && opens_bracket(p, last_close)) {
+            fits = bracket_has(&p, end, next_character(&n, name_end));
+        } else {
+            fits = *p++ == *n++;
+        }
+        if (!fits && retry == NULL)
+            return false;
+        if (!fits)
+            (void)next_character(&retry_name, name_end);
+        part = fits ? p : retry;
+        name = fits ? n : retry_name;
+    }
+}
+
+/* ---- the walk through folders ---- */
 
 enum {
     PATTERN_NBYTES_MAX = 16384, /* without braces: four times the longest path of the kernel */
@@ -330,7 +501,7 @@ npyx_status npyext_pattern_expand(const char *pattern, npyext_paths *paths, npyx
             status = walk_pattern(&walk, &plain, error);
     }
     if (status == NPYX_OK)
-        status = npyext_paths_sort(paths, first_path, strcspn(pattern, "*?[{"), error);
+        status = paths_sort(paths, first_path, strcspn(pattern, "*?[{"), error);
     if (status != NPYX_OK)
         paths->npaths = first_path;
     npyext_braces_clear(&braces, host);

@@ -33,11 +33,6 @@ enum { NPYEXT_MAX_NPATHS = 16000000 };
 npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error);
 void npyext_paths_clear(npyext_paths *paths);
 
-/* Sorts the paths from number first on by their bytes and drops repetitions; all of them begin with the same
- * shared_nbytes bytes. Not by qsort, which allocates without the host and cannot be interrupted. Polls the
- * host. */
-npyx_status npyext_paths_sort(npyext_paths *paths, size_t first, size_t shared_nbytes, npyx_error *error);
-
 /* ---- patterns ---- */
 
 /* Whether the text has any of the characters that make a pattern. */

@@ -74,27 +74,7 @@ bool npyext_layout_has_columns_of_items(const npyext_layout *layout);
 /* Writes arrays and columns to the declaration; arrays that no file has are left out. */
 npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error);
 
-/* ---- what tables that write have written ---- */
-
-/* npyext_layout_read for a cursor of the table; for a table that writes, of what its transaction has written
- * so far. NPYX_DONE: the table is empty, and there is no file. */
-npyx_status npyext_layout_read_table(npyext_layout *layout, const npyext_table *table, npyx_error *error);
-
-/* Column number of row index, for a layout that lists_arrays: name or array. scratch is the caller's. */
-void npyext_layout_list_column(const npyext_layout *layout, int64_t index, int number,
-                               sqlite3_context *context, npyx_buffer *scratch);
-
 /* ---- the table ---- */
-
-/* The cursor's methods. */
-int npyext_table_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);
-int npyext_table_close(sqlite3_vtab_cursor *cursor);
-int npyext_table_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
-                        sqlite3_value **argv);
-int npyext_table_next(sqlite3_vtab_cursor *cursor);
-int npyext_table_eof(sqlite3_vtab_cursor *cursor);
-int npyext_table_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int number);
-int npyext_table_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid);
 
 /* CREATE VIRTUAL TABLE t USING npy(...). */
 extern const npyext_table_kind npyext_npy_table_kind;

@@ -1,17 +1,9 @@
-#include "shard_writer.h"
+#include "wds_table.h"
 
-#include "format/tar_write.h"
+#include "format/samples.h"
 #include "io/first_bytes.h"
 #include "shard_paths.h"
 #include "source/array_value.h"
-
-/* A shard that the transaction writes. */
-typedef struct shard {
-    int64_t number;
-    npyx_target target;
-    int64_t nsamples, payload_nbytes;
-    int64_t end_nbytes; /* how long it was before its end was written; -1: it has no end yet */
-} shard;
 
 /* The state of the last shard, and the key of its last sample. */
 typedef struct shard_mark {
@@ -27,7 +19,7 @@ typedef struct shard_column {
     npyext_table_type type;
 } shard_column;
 
-struct npyext_shard_writer {
+typedef struct shard_writer {
     npyext_transaction transaction;
     npyx_arena arena;
     npyext_shard_paths paths;
@@ -35,19 +27,19 @@ struct npyext_shard_writer {
     double maxsize;
     shard_column *columns;
     int ncolumns;
-    /* for the open transaction */
-    shard *shards;
-    int64_t nshards, capacity_nshards;
-    npyx_buffer key;  /* of the last sample, if the last shard has one */
-    npyx_buffer cell; /* an array on its way into a shard */
+    /* of the last shard, for the open transaction */
+    int64_t nsamples, payload_nbytes;
+    int64_t end_nbytes; /* how long it was before its end was written; -1: it has no end yet */
+    npyx_buffer key;    /* of its last sample, if it has one */
+    npyx_buffer cell;   /* an array on its way into a shard */
     npyx_buffer name;
-};
+} shard_writer;
 
-static npyext_shard_writer *shards_of(npyext_transaction *transaction) {
-    return (npyext_shard_writer *)transaction;
+static shard_writer *shards_of(npyext_transaction *transaction) {
+    return (shard_writer *)transaction;
 }
 
-static npyx_host *shards_host(const npyext_shard_writer *writer) {
+static npyx_host *shards_host(const shard_writer *writer) {
     return &writer->transaction.connection->host;
 }
 
@@ -64,8 +56,7 @@ static npyx_status shards_read_limit(const char *text, const char *name, double 
                        NPYX_SHOWN(text, strlen(text), 40));
 }
 
-static npyx_status shards_read_limits(npyext_shard_writer *writer, const char *const *arguments,
-                                      npyx_error *error) {
+static npyx_status shards_read_limits(shard_writer *writer, const char *const *arguments, npyx_error *error) {
     const char *maxcount = arguments[NPYEXT_TABLE_MAXCOUNT], *maxsize = arguments[NPYEXT_TABLE_MAXSIZE];
     double count = 100000;
     writer->maxsize = 3e9;
@@ -85,7 +76,7 @@ static npyx_status shards_read_limits(npyext_shard_writer *writer, const char *c
 
 /* The columns of the declaration, in the order that Python gives their extensions: by code point, which is
  * the order of UTF-8's bytes, too. */
-static npyx_status shards_sort_columns(npyext_shard_writer *writer, const npyext_declaration *declaration,
+static npyx_status shards_sort_columns(shard_writer *writer, const npyext_declaration *declaration,
                                        npyx_error *error) {
     writer->ncolumns = declaration->ncolumns - NPYEXT_WDS_FIRST_EXT;
     writer->columns = npyx_arena_array(&writer->arena, writer->ncolumns + 1, sizeof writer->columns[0]);
@@ -103,57 +94,36 @@ static npyx_status shards_sort_columns(npyext_shard_writer *writer, const npyext
 
 /* ---- shards ---- */
 
-static shard *shards_last(const npyext_shard_writer *writer) {
-    return &writer->shards[writer->nshards - 1];
-}
-
-static npyx_target *shards_target(npyext_transaction *transaction, int64_t number) {
-    npyext_shard_writer *writer = shards_of(transaction);
-    return number < writer->nshards ? &writer->shards[number].target : NULL;
-}
-
-static npyx_target *shards_last_target(npyext_transaction *transaction, int64_t *number) {
-    shard *last = shards_last(shards_of(transaction));
-    *number = last->number;
-    return &last->target;
-}
-
-static void shards_drop_last(npyext_shard_writer *writer) {
-    npyx_target_abandon(&writer->shards[--writer->nshards].target);
+static npyx_target *shards_last(const shard_writer *writer) {
+    return npyext_transaction_last_target(&writer->transaction);
 }
 
 /* Adds a shard and opens it at its path. On failure none is added. */
-static npyx_status shards_add(npyext_shard_writer *writer, int64_t number, npyx_target_kind kind,
+static npyx_status shards_add(shard_writer *writer, int64_t number, npyx_target_kind kind,
                               npyx_error *error) {
-    const npyext_transaction *transaction = &writer->transaction;
-    shard *grown = npyx_grow(shards_host(writer), writer->shards, writer->nshards, &writer->capacity_nshards,
-                             sizeof *grown);
-    NPYX_TRY(npyx_check_memory(grown, error));
-    writer->shards = grown;
-    NPYX_TRY(npyext_shard_path(&writer->paths, number, &writer->name, error));
-    shard *added = &grown[writer->nshards++];
-    *added = (shard){.number = number, .end_nbytes = -1, .target.is_tar = true};
+    npyext_transaction *transaction = &writer->transaction;
     /* only the first transaction of mode 'w+' replaces shards */
-    added->target.must_be_new =
-        kind == NPYX_TARGET_NEW && (!transaction->is_own || transaction->written.is_there);
-    npyx_status status =
-        npyext_transaction_open_target(&writer->transaction, &added->target, kind, writer->name.bytes, error);
-    if (status != NPYX_OK)
-        shards_drop_last(writer);
-    return status;
+    const npyx_target shard = {.is_tar = true,
+                               .must_be_new = kind == NPYX_TARGET_NEW &&
+                                              (!transaction->is_own || transaction->written.is_there)};
+    NPYX_TRY(npyext_shard_path(&writer->paths, number, &writer->name, error));
+    NPYX_TRY(npyext_transaction_add_target(transaction, shard, kind, writer->name.bytes, error));
+    transaction->number = number;
+    writer->nsamples = writer->payload_nbytes = 0;
+    writer->end_nbytes = -1;
+    return NPYX_OK;
 }
 
-static npyx_status shards_take_key(npyext_shard_writer *writer, const char *key, size_t nbytes,
-                                   npyx_error *error) {
+static npyx_status shards_take_key(shard_writer *writer, const char *key, size_t nbytes, npyx_error *error) {
     npyx_buffer_reset(&writer->key);
     npyx_buffer_append(&writer->key, key, nbytes);
     return npyx_buffer_check(&writer->key, error);
 }
 
-/* Counts the samples of a shard and the bytes of their parts, takes the last one's key, and finds where the
- * shard's end begins. */
-static npyx_status shards_measure(npyext_shard_writer *writer, npyx_source *source, shard *measured,
-                                  int64_t *end_off, npyx_error *error) {
+/* Counts the samples of the last shard and the bytes of their parts, takes the last one's key, and finds
+ * where the shard's end begins. */
+static npyx_status shards_measure(shard_writer *writer, npyx_source *source, int64_t *end_off,
+                                  npyx_error *error) {
     npyx_tar_walk tar = {.window.source = source};
     npyx_sample_walk walk = {0};
     npyx_status status = NPYX_OK;
@@ -161,11 +131,11 @@ static npyx_status shards_measure(npyext_shard_writer *writer, npyx_source *sour
     npyx_sample_walk_begin(&walk, source->host);
     while (status == NPYX_OK && (status = npyx_tar_next(&tar, error)) == NPYX_OK) {
         status = npyx_sample_walk_take(&walk, &tar.member, error);
-        measured->payload_nbytes += walk.sample >= 0 ? tar.member.data_nbytes : 0;
+        writer->payload_nbytes += walk.sample >= 0 ? tar.member.data_nbytes : 0;
         *end_off = tar.off;
     }
     if (status == NPYX_DONE) {
-        measured->nsamples = walk.nsamples;
+        writer->nsamples = walk.nsamples;
         status = shards_take_key(writer, walk.sample_key.bytes, walk.sample_key.nbytes, error);
     }
     npyx_sample_walk_clear(&walk);
@@ -173,34 +143,34 @@ static npyx_status shards_measure(npyext_shard_writer *writer, npyx_source *sour
     return status;
 }
 
-static bool shard_is_full(const npyext_shard_writer *writer, const shard *of) {
+static bool shards_last_is_full(const shard_writer *writer) {
     return writer->paths.has_number &&
-           (of->nsamples >= writer->maxcount || (double)of->payload_nbytes >= writer->maxsize);
+           (writer->nsamples >= writer->maxcount || (double)writer->payload_nbytes >= writer->maxsize);
 }
 
 /* Opens a copy of an existing shard, with its end cut off. NPYX_DONE: it is full. */
-static npyx_status shards_reopen(npyext_shard_writer *writer, int64_t number, npyx_error *error) {
+static npyx_status shards_reopen(shard_writer *writer, int64_t number, npyx_error *error) {
     npyx_source *source = NULL;
     int64_t end_off = 0;
     NPYX_TRY(shards_add(writer, number, NPYX_TARGET_COPY, error));
-    shard *opened = shards_last(writer);
-    npyx_status status = npyx_source_open_sink(opened->target.sink, &source, error);
+    npyx_sink *sink = shards_last(writer)->sink;
+    npyx_status status = npyx_source_open_sink(sink, &source, error);
     if (status == NPYX_OK)
-        status = shards_measure(writer, source, opened, &end_off, error);
+        status = shards_measure(writer, source, &end_off, error);
     npyx_source_close(source);
-    if (status == NPYX_OK && shard_is_full(writer, opened))
+    if (status == NPYX_OK && shards_last_is_full(writer))
         status = NPYX_DONE;
     if (status == NPYX_OK)
-        status = npyx_sink_cut(opened->target.sink, end_off, error);
+        status = npyx_sink_cut(sink, end_off, error);
     if (status != NPYX_OK)
-        shards_drop_last(writer);
+        npyext_transaction_drop_target(&writer->transaction);
     return status;
 }
 
 /* ---- a transaction ---- */
 
 /* The number of the shard to continue with; -1 if there is none. */
-static npyx_status shards_find_last(npyext_shard_writer *writer, int64_t *number, npyx_error *error) {
+static npyx_status shards_find_last(shard_writer *writer, int64_t *number, npyx_error *error) {
     const npyext_written *written = &writer->transaction.written;
     if (!writer->transaction.is_own && writer->paths.has_number)
         return npyext_shard_paths_find(&writer->paths, INT64_MAX, number, NULL, error);
@@ -209,9 +179,8 @@ static npyx_status shards_find_last(npyext_shard_writer *writer, int64_t *number
 }
 
 static npyx_status shards_open(npyext_transaction *transaction, npyx_error *error) {
-    npyext_shard_writer *writer = shards_of(transaction);
+    shard_writer *writer = shards_of(transaction);
     int64_t number = -1;
-    writer->nshards = 0; /* those of the last transaction are closed */
     if (!transaction->written.is_there)
         NPYX_TRY(npyext_shard_paths_sweep(&writer->paths, error));
     NPYX_TRY(shards_find_last(writer, &number, error));
@@ -224,17 +193,17 @@ static npyx_status shards_open(npyext_transaction *transaction, npyx_error *erro
 }
 
 /* Notes the state of the last shard, as if it had no end. A resting shard has no sink, but always an end. */
-static void shards_note_place(const npyext_shard_writer *writer, shard_mark *mark) {
-    const shard *last = shards_last(writer);
-    *mark = (shard_mark){.nshards = writer->nshards,
-                         .nsamples = last->nsamples,
-                         .payload_nbytes = last->payload_nbytes,
-                         .nbytes = last->end_nbytes >= 0 ? last->end_nbytes : last->target.sink->nbytes,
+static void shards_note_place(const shard_writer *writer, shard_mark *mark) {
+    *mark = (shard_mark){.nshards = writer->transaction.ntargets,
+                         .nsamples = writer->nsamples,
+                         .payload_nbytes = writer->payload_nbytes,
+                         .nbytes =
+                             writer->end_nbytes >= 0 ? writer->end_nbytes : shards_last(writer)->sink->nbytes,
                          .key_nbytes = writer->key.nbytes};
 }
 
 static npyx_status shards_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
-    const npyext_shard_writer *writer = shards_of(transaction);
+    const shard_writer *writer = shards_of(transaction);
     shard_mark *mark = npyx_alloc(shards_host(writer), sizeof *mark + writer->key.nbytes);
     NPYX_TRY(npyx_check_memory(mark, error));
     shards_note_place(writer, mark);
@@ -246,39 +215,39 @@ static npyx_status shards_mark(npyext_transaction *transaction, void **place, np
 
 /* Removes the samples after a mark. Its shard must not rest any longer: another writer of the set would
  * remove its file. */
-static npyx_status shards_return(npyext_shard_writer *writer, const shard_mark *mark, npyx_error *error) {
-    while (writer->nshards > mark->nshards)
-        shards_drop_last(writer);
-    shard *last = shards_last(writer);
-    NPYX_TRY(npyx_target_resume(&last->target, error));
-    last->nsamples = mark->nsamples;
-    last->payload_nbytes = mark->payload_nbytes;
-    last->end_nbytes = -1;
-    return npyx_sink_cut(last->target.sink, mark->nbytes, error);
+static npyx_status shards_return(shard_writer *writer, const shard_mark *mark, npyx_error *error) {
+    for (; writer->transaction.ntargets > mark->nshards; writer->transaction.number--)
+        npyext_transaction_drop_target(&writer->transaction);
+    npyx_target *last = shards_last(writer);
+    NPYX_TRY(npyx_target_resume(last, error));
+    writer->nsamples = mark->nsamples;
+    writer->payload_nbytes = mark->payload_nbytes;
+    writer->end_nbytes = -1;
+    return npyx_sink_cut(last->sink, mark->nbytes, error);
 }
 
 static npyx_status shards_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *to,
                                    npyx_error *error) {
-    npyext_shard_writer *writer = shards_of(transaction);
+    shard_writer *writer = shards_of(transaction);
     const shard_mark *mark = to->place;
     NPYX_TRY(shards_return(writer, mark, error));
     return shards_take_key(writer, mark->key, mark->key_nbytes, error);
 }
 
-static npyx_status shards_end_last(npyext_shard_writer *writer, npyx_error *error) {
-    shard *last = shards_last(writer);
-    if (last->end_nbytes >= 0)
+static npyx_status shards_end_last(shard_writer *writer, npyx_error *error) {
+    if (writer->end_nbytes >= 0)
         return NPYX_OK;
-    int64_t nbytes = last->target.sink->nbytes;
-    NPYX_TRY(npyx_tar_write_end(last->target.sink, error));
-    last->end_nbytes = nbytes;
+    npyx_sink *sink = shards_last(writer)->sink;
+    int64_t nbytes = sink->nbytes;
+    NPYX_TRY(npyx_tar_write_end(sink, error));
+    writer->end_nbytes = nbytes;
     return NPYX_OK;
 }
 
 static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *error) {
-    npyext_shard_writer *writer = shards_of(transaction);
+    shard_writer *writer = shards_of(transaction);
     npyx_name_list list = {0};
-    int64_t last = shards_last(writer)->number, highest = -1;
+    int64_t last = transaction->number, highest = -1;
     NPYX_TRY(npyext_shard_paths_find(&writer->paths, last, &highest, &list, error));
     if (highest > last) /* a reader would take it for one of the new ones */
         return npyx_refuse(error,
@@ -290,7 +259,7 @@ static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *er
 /* ---- samples ---- */
 
 /* Makes a .npy or .ten file, in writer->cell, from an array that was not given as one. */
-static npyx_status shards_array_cell(npyext_shard_writer *writer, bool is_ten, sqlite3_value *value,
+static npyx_status shards_array_cell(shard_writer *writer, bool is_ten, sqlite3_value *value,
                                      npyx_error *error) {
     static const npyext_caller caller = {"a cell", "cell"};
     static const npyx_value no_name = {.kind = NPYX_VALUE_TEXT, .bytes = ""};
@@ -339,8 +308,7 @@ static npyx_status shards_describe(npyx_archive *archive, npyx_host *host, npyx_
 
 /* A file of an array is stored as it is. Unless it were checked here, damage would first be found in
  * training. */
-static npyx_status shards_check_file(const npyext_shard_writer *writer, const npyx_value *cell,
-                                     npyx_error *error) {
+static npyx_status shards_check_file(const shard_writer *writer, const npyx_value *cell, npyx_error *error) {
     npyx_source *source = NULL;
     npyx_archive *archive = NULL;
     npyx_host *host = shards_host(writer);
@@ -353,9 +321,9 @@ static npyx_status shards_check_file(const npyext_shard_writer *writer, const np
 
 /* The bytes of a cell, valid until the next one and as long as room: a file for an array, otherwise its bytes
  * or its text. */
-static npyx_status shards_cell_bytes(npyext_shard_writer *writer, const shard_column *column,
-                                     sqlite3_value *value, char room[NPYX_NUMBER_TEXT_NBYTES],
-                                     npyx_value *cell, npyx_error *error) {
+static npyx_status shards_cell_bytes(shard_writer *writer, const shard_column *column, sqlite3_value *value,
+                                     char room[NPYX_NUMBER_TEXT_NBYTES], npyx_value *cell,
+                                     npyx_error *error) {
     npyx_value checked;
     bool is_npy = shard_ends_as(column->ext, "npy"),
          is_ten = shard_ends_as(column->ext, "ten") || shard_ends_as(column->ext, "tb");
@@ -374,9 +342,8 @@ static npyx_status shards_cell_bytes(npyext_shard_writer *writer, const shard_co
     return npyext_wds_decode(column->type, (const uint8_t *)cell->bytes, cell->nbytes, &checked, error);
 }
 
-static npyx_status shards_append_part(npyext_shard_writer *writer, const npyx_value *key,
-                                      const shard_column *column, sqlite3_value *value, shard *last,
-                                      npyx_error *error) {
+static npyx_status shards_append_part(shard_writer *writer, const npyx_value *key, const shard_column *column,
+                                      sqlite3_value *value, npyx_error *error) {
     npyx_value cell;
     char room[NPYX_NUMBER_TEXT_NBYTES];
     npyx_status status = shards_cell_bytes(writer, column, value, room, &cell, error);
@@ -391,21 +358,20 @@ static npyx_status shards_append_part(npyext_shard_writer *writer, const npyx_va
     npyx_buffer_append_char(name, '.');
     npyx_buffer_append_text(name, column->ext);
     NPYX_TRY(npyx_buffer_check(name, error));
-    NPYX_TRY(
-        npyx_tar_write_member(last->target.sink, name->bytes, name->nbytes, cell.bytes, cell.nbytes, error));
-    last->payload_nbytes += (int64_t)cell.nbytes;
+    NPYX_TRY(npyx_tar_write_member(shards_last(writer)->sink, name->bytes, name->nbytes, cell.bytes,
+                                   cell.nbytes, error));
+    writer->payload_nbytes += (int64_t)cell.nbytes;
     return NPYX_OK;
 }
 
-static npyx_status shards_append_parts(npyext_shard_writer *writer, const npyx_value *key,
-                                       sqlite3_value **values, npyx_error *error) {
-    shard *last = shards_last(writer);
+static npyx_status shards_append_parts(shard_writer *writer, const npyx_value *key, sqlite3_value **values,
+                                       npyx_error *error) {
     int nparts = 0;
     for (int i = 0; i < writer->ncolumns; i++) {
         sqlite3_value *value = values[writer->columns[i].value];
         if (sqlite3_value_type(value) == SQLITE_NULL)
             continue;
-        NPYX_TRY(shards_append_part(writer, key, &writer->columns[i], value, last, error));
+        NPYX_TRY(shards_append_part(writer, key, &writer->columns[i], value, error));
         nparts++;
     }
     return nparts > 0 ? NPYX_OK
@@ -414,36 +380,33 @@ static npyx_status shards_append_parts(npyext_shard_writer *writer, const npyx_v
 
 /* A full shard is finished before the next sample, as by ShardWriter. One that is not full has an end if a
  * COMMIT was put off, and loses it again. */
-static npyx_status shards_make_room(npyext_shard_writer *writer, npyx_error *error) {
-    shard *last = shards_last(writer);
-    if (!shard_is_full(writer, last))
-        return last->end_nbytes < 0 ? NPYX_OK : npyx_sink_cut(last->target.sink, last->end_nbytes, error);
+static npyx_status shards_make_room(shard_writer *writer, npyx_error *error) {
+    npyx_target *last = shards_last(writer);
+    if (!shards_last_is_full(writer))
+        return writer->end_nbytes < 0 ? NPYX_OK : npyx_sink_cut(last->sink, writer->end_nbytes, error);
     NPYX_TRY(shards_end_last(writer, error));
-    NPYX_TRY(npyx_target_rest(&last->target, error));
-    return shards_add(writer, last->number + 1, NPYX_TARGET_NEW, error);
+    NPYX_TRY(npyx_target_rest(last, error));
+    return shards_add(writer, writer->transaction.number + 1, NPYX_TARGET_NEW, error);
 }
 
 /* Adds a sample; on failure, part of it may be there. */
-static npyx_status shards_write_sample(npyext_shard_writer *writer, const npyx_value *key,
-                                       sqlite3_value **values, npyx_error *error) {
+static npyx_status shards_write_sample(shard_writer *writer, const npyx_value *key, sqlite3_value **values,
+                                       npyx_error *error) {
     npyx_status opened = shards_make_room(writer, error);
     if (opened == NPYX_INVALID) /* something in the way is not the row's fault */
         opened = error->status = NPYX_IO;
     NPYX_TRY(opened);
-    shard *last = shards_last(writer);
-    last->end_nbytes = -1;
-    bool is_same = last->nsamples > 0 && writer->key.nbytes == key->nbytes &&
-                   memcmp(writer->key.bytes, key->bytes, key->nbytes) == 0;
-    if (is_same)
+    writer->end_nbytes = -1;
+    if (writer->nsamples > 0 && npyx_is_same(writer->key.bytes, writer->key.nbytes, key->bytes, key->nbytes))
         return npyx_refuse(error, "__key__ '%.*s' is the same as that of the sample before",
                            NPYX_SHOWN(key->bytes, key->nbytes, 100));
     NPYX_TRY(shards_append_parts(writer, key, values, error));
-    last->nsamples++;
+    writer->nsamples++;
     return shards_take_key(writer, key->bytes, key->nbytes, error);
 }
 
 static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value **values, npyx_error *error) {
-    npyext_shard_writer *writer = shards_of(transaction);
+    shard_writer *writer = shards_of(transaction);
     npyx_value key;
     npyext_connection_begin(transaction->connection);
     char room[NPYX_NUMBER_TEXT_NBYTES];
@@ -467,10 +430,9 @@ static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value 
 /* ---- making and freeing ---- */
 
 static void shards_free(npyext_transaction *transaction) {
-    npyext_shard_writer *writer = shards_of(transaction);
+    shard_writer *writer = shards_of(transaction);
     npyx_host *host = shards_host(writer);
     npyext_transaction_clear(transaction);
-    npyx_free(host, writer->shards);
     npyx_buffer_clear(&writer->key);
     npyx_buffer_clear(&writer->cell);
     npyx_buffer_clear(&writer->name);
@@ -483,39 +445,19 @@ static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
                                                         .mark = shards_mark,
                                                         .cut_back = shards_cut_back,
                                                         .finish = shards_finish,
-                                                        .target = shards_target,
-                                                        .last = shards_last_target,
                                                         .insert = shards_insert,
                                                         .free = shards_free};
 
-npyx_status npyext_shard_writer_new(npyext_connection *connection, const char *table,
-                                    npyext_declaration *declaration, npyext_transaction **writer,
-                                    npyx_error *error) {
-    npyext_shard_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
+npyx_status npyext_shard_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error) {
+    npyx_host *host = &table->connection->host;
+    const npyext_declaration *declaration = &table->declaration;
+    shard_writer *made = npyx_alloc_zeroed(host, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
-    made->transaction = (npyext_transaction){.ops = &shard_writer_ops,
-                                             .connection = connection,
-                                             .table = table,
-                                             .path = declaration->arguments[NPYEXT_TABLE_PATH]};
-    made->paths.connection = connection;
-    made->arena.host = made->key.host = made->cell.host = made->name.host = made->paths.name.host =
-        &connection->host;
-    made->transaction.is_own = strcmp(declaration->arguments[NPYEXT_TABLE_MODE], "a") != 0;
-    npyx_status status = npyext_shard_paths_read(&made->paths, &made->arena, made->transaction.path, error);
-    if (status == NPYX_OK)
-        status = shards_read_limits(made, declaration->arguments, error);
-    if (status == NPYX_OK)
-        status = shards_sort_columns(made, declaration, error);
-    if (status == NPYX_OK)
-        *writer = &made->transaction;
-    else
-        shards_free(&made->transaction);
-    return status;
-}
-
-void npyext_shard_writer_fail_read(const npyext_transaction *writer, npyx_error *error) {
-    npyx_error_set(error, NPYX_INVALID, -1,
-                   "table %.60s only adds samples; to read committed ones, create another table, as in "
-                   "CREATE VIRTUAL TABLE s USING wds('train-*.tar')",
-                   writer->table);
+    made->transaction = npyext_table_transaction(table, &shard_writer_ops);
+    *writer = &made->transaction;
+    made->paths.connection = table->connection;
+    made->arena.host = made->key.host = made->cell.host = made->name.host = made->paths.name.host = host;
+    NPYX_TRY(npyext_shard_paths_read(&made->paths, &made->arena, made->transaction.path, error));
+    NPYX_TRY(shards_read_limits(made, declaration->arguments, error));
+    return shards_sort_columns(made, declaration, error);
 }

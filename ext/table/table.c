@@ -82,6 +82,14 @@ static bool is_temporary(const npyext_table *table) {
     return strcmp(table->schema, "temp") == 0;
 }
 
+npyext_transaction npyext_table_transaction(const npyext_table *table, const npyext_transaction_ops *ops) {
+    return (npyext_transaction){.ops = ops,
+                                .connection = table->connection,
+                                .table = table->name,
+                                .path = table->declaration.arguments[NPYEXT_TABLE_PATH],
+                                .is_own = table->declaration.mode == NPYEXT_TABLE_REPLACES};
+}
+
 /* A database must not carry a table that writes files: it would run for whoever opens that database. */
 static npyx_status make_writer(npyext_table *table, npyx_error *error) {
     char what[16];
@@ -91,7 +99,12 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
         return npyx_refuse(
             error, "a table that writes must be a TEMP table: CREATE VIRTUAL TABLE temp.%.60s USING %s(...)",
             table->name, table->kind->module);
-    return table->kind->make_writer(table, &table->writer, error);
+    npyx_status status = table->kind->make_writer(table, &table->writer, error);
+    if (status != NPYX_OK && table->writer != NULL) {
+        table->writer->ops->free(table->writer);
+        table->writer = NULL;
+    }
+    return status;
 }
 
 /* Does the work of xCreate up to the columns. On failure sets *message, except for SQLITE_NOMEM. */
@@ -102,8 +115,8 @@ static int table_make(npyext_table *table, int nraw, const char *const *raw, cha
     npyx_status status = npyext_table_parse_arguments(&table->declaration, table->kind, nraw, raw, &error);
     place.path = table->declaration.arguments[NPYEXT_TABLE_PATH];
     if (status == NPYX_OK)
-        status = npyext_table_is_writing(&table->declaration) ? make_writer(table, &error)
-                                                              : table->kind->make(table, &place, &error);
+        status = table->declaration.mode != NPYEXT_TABLE_READS ? make_writer(table, &error)
+                                                               : table->kind->make(table, &place, &error);
     int code = npyext_code(status);
     if (code != SQLITE_OK && code != SQLITE_NOMEM)
         *message = npyext_error_text(place, &error);
@@ -143,9 +156,10 @@ static int read_declaration(sqlite3 *db, npyext_table *table, int nraw, const ch
     if (is_temporary(table)) {
         if (npyext_table_parse_arguments(&table->declaration, table->kind, nraw, raw, &table->damage) ==
                 NPYX_OK &&
-            npyext_table_is_writing(&table->declaration))
+            table->declaration.mode != NPYEXT_TABLE_READS)
             return npyext_code(make_writer(table, &table->damage));
         memset(table->declaration.arguments, 0, sizeof table->declaration.arguments);
+        table->declaration.mode = NPYEXT_TABLE_READS;
     }
     int code = npyext_shadow_read(db, table->schema, table->name, &table->declaration, &table->damage);
     if (code != SQLITE_OK)
@@ -197,7 +211,7 @@ int npyext_table_destroy(sqlite3_vtab *vtab) {
 int npyext_table_rename(sqlite3_vtab *vtab, const char *name) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
-    if (!npyext_table_is_writing(&table->declaration)) {
+    if (table->declaration.mode == NPYEXT_TABLE_READS) {
         int code = npyext_shadow_rename(connection->db, table->schema, table->name, name);
         if (code != SQLITE_OK && code != SQLITE_NOMEM) {
             sqlite3_free(vtab->zErrMsg);
@@ -252,9 +266,6 @@ static npyx_status fail_readonly(const npyext_table *table, table_change change,
         *error = table->damage;
         return error->status;
     }
-    if (kind->writing_example == NULL)
-        return npyx_refuse(error, "table %.60s reads these files, and tables of this kind never write",
-                           table->name);
     if (change == TABLE_UPDATE && kind->editing_example != NULL)
         return npyx_refuse(error,
                            "table %.60s only reads; to change rows, create one with mode='r+', as in "

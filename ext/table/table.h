@@ -58,9 +58,19 @@ typedef struct npyext_declared_array {
     const char *form; /* `<f4[*, 128]` */
 } npyext_declared_array;
 
+/* What the mode says; what the database keeps is always of a table that reads. */
+typedef enum npyext_table_mode {
+    NPYEXT_TABLE_READS,    /* 'r', or none */
+    NPYEXT_TABLE_EDITS,    /* 'r+': changes rows in place */
+    NPYEXT_TABLE_REPLACES, /* 'w+': writes a new file */
+    NPYEXT_TABLE_ADDS,     /* 'a': adds to one */
+    NPYEXT_TABLE_NMODES
+} npyext_table_mode;
+
 /* All texts are in the arena. */
 typedef struct npyext_declaration {
     npyx_arena arena;
+    npyext_table_mode mode;
     const char *arguments[NPYEXT_TABLE_NARGUMENTS]; /* NULL: not given */
     int narrays;
     npyext_declared_array *arrays;
@@ -77,11 +87,6 @@ typedef struct npyext_table_kind npyext_table_kind;
 /* Reads the arguments as SQLite passes them: raw, with their quotes. NPYX_INVALID or NPYX_NOMEM. */
 npyx_status npyext_table_parse_arguments(npyext_declaration *declaration, const npyext_table_kind *kind,
                                          int nraw, const char *const *raw, npyx_error *error);
-
-/* Whether the arguments are those of a table that writes: mode 'r+', 'w+' or 'a'. */
-bool npyext_table_is_writing(const npyext_declaration *declaration);
-/* Whether they are those of one that changes rows in place: mode 'r+'. */
-bool npyext_table_is_editing(const npyext_declaration *declaration);
 
 /* Splits a list at its commas. An item in double quotes is what is between them, commas included. The items
  * are in the arena. NPYX_INVALID or NPYX_NOMEM. */
@@ -112,9 +117,9 @@ struct npyext_table_kind {
     unsigned arguments;          /* a bit for each that it accepts */
     const char *arguments_text;  /* for the message about an unknown one */
     const char *example;         /* a path with its quotes */
-    const char *writing_example; /* the arguments of a table that writes; NULL: there are none */
-    const char *editing_example; /* the same for one that changes rows */
-    /* Checks that the arguments go together; or NULL. */
+    const char *writing_example; /* the arguments of a table that writes */
+    const char *editing_example; /* the same for one that changes rows; NULL: there are none */
+    /* Checks that the arguments go together. */
     npyx_status (*check)(const npyext_declaration *declaration, npyx_error *error);
     /* Makes the columns of the declaration from the files. *place has the path as given; for a fault it may
      * be set to texts in the declaration's arena. */
@@ -122,7 +127,8 @@ struct npyext_table_kind {
     /* Checks that a declaration from a database is one that make could have made. */
     npyx_status (*check_declared)(const npyext_declaration *declaration, npyx_error *error);
     void (*clear)(npyext_table *table); /* or NULL */
-    /* Makes the writer of a table that writes: a struct whose first member is the transaction. */
+    /* Makes the writer of a table that writes, which it outlives: a struct whose first member is the
+     * transaction. Whoever calls it frees *writer, on failure, too, unless that is still NULL. */
     npyx_status (*make_writer)(npyext_table *table, npyext_transaction **writer, npyx_error *error);
 };
 
@@ -138,6 +144,9 @@ struct npyext_table {
     bool is_made_anew; /* by xConnect, for a table that was created before */
     npyext_declaration declaration;
 };
+
+/* What a new writer of the table begins with. */
+npyext_transaction npyext_table_transaction(const npyext_table *table, const npyext_transaction_ops *ops);
 
 /* The methods of every such module; its client data is a registration whose definition is a kind. */
 int npyext_table_create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,

@@ -1,6 +1,6 @@
-#include "table_editor.h"
+/* The editor of a table that changes rows in place (table_writer.h). */
 
-#include "io/edit.h"
+#include "io/sink.h"
 #include "table_writer.h"
 
 /* Where the items of a column are in the file. */
@@ -17,8 +17,7 @@ typedef struct table_editor {
     npyext_transaction transaction; /* borrows its texts from the declaration */
     npyx_file_info read_info;       /* of the file that was read last */
     bool has_read;
-    /* for the open transaction; the first change opens the target */
-    npyx_target target;
+    /* for the open transaction */
     npyx_edit edit;
     npyext_layout layout; /* of the copy */
     npyx_arena arena;
@@ -123,7 +122,8 @@ static void editor_close(npyext_transaction *transaction) {
 }
 
 static npyx_status editor_check_read(const table_editor *editor, npyx_error *error) {
-    if (!editor->has_read || npyx_file_info_is_same(&editor->target.info, &editor->read_info))
+    const npyx_target *target = npyext_transaction_last_target(&editor->transaction);
+    if (!editor->has_read || npyx_file_info_is_same(&target->info, &editor->read_info))
         return NPYX_OK;
     return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
                         "was changed by another program after its rows were read; run the statement again");
@@ -132,24 +132,24 @@ static npyx_status editor_check_read(const table_editor *editor, npyx_error *err
 static npyx_status editor_fill(table_editor *editor, npyx_error *error) {
     int notes = -1, nwindows = 1;
     npyx_source *source = NULL;
+    const npyx_target *target = npyext_transaction_last_target(&editor->transaction);
     NPYX_TRY(editor_check_read(editor, error));
-    NPYX_TRY(npyx_source_open_written(editor->target.sink, NULL, 0, &source, error));
+    NPYX_TRY(npyx_source_open_written(target->sink, NULL, 0, &source, error));
     NPYX_TRY(npyext_layout_read_written(&editor->layout, source, error));
     NPYX_TRY(editor_place_columns(editor, error));
     for (int i = 0; i < editor->layout.ncolumns; i++) {
         int window = editor->columns[i].line.window;
         nwindows = window >= nwindows ? window + 1 : nwindows;
     }
-    NPYX_TRY(npyx_target_make_scratch(&editor->target, &notes, error));
-    return npyx_edit_open(&editor->edit, editor->target.sink, notes, nwindows, error);
+    NPYX_TRY(npyx_target_make_scratch(target, &notes, error));
+    return npyx_edit_open(&editor->edit, target->sink, notes, nwindows, error);
 }
 
 /* The first row that changes makes the copy. */
 static npyx_status editor_open(npyext_transaction *transaction, npyx_error *error) {
     table_editor *editor = editor_of(transaction);
-    editor->target = (npyx_target){0};
-    NPYX_TRY(npyext_transaction_open_target(transaction, &editor->target, NPYX_TARGET_COPY, transaction->path,
-                                            error));
+    NPYX_TRY(npyext_transaction_add_target(transaction, (npyx_target){0}, NPYX_TARGET_COPY, transaction->path,
+                                           error));
     return editor_fill(editor, error);
 }
 
@@ -243,8 +243,9 @@ static npyx_status editor_find(const table_editor *editor, int64_t rowid, int64_
     return is_there ? NPYX_OK : npyx_refuse(error, "row %" PRId64 " no longer exists", rowid);
 }
 
-static npyx_status editor_change(table_editor *editor, int64_t rowid, sqlite3_value **values,
+static npyx_status editor_update(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
                                  npyx_error *error) {
+    table_editor *editor = editor_of(transaction);
     int64_t index = 0;
     NPYX_TRY(editor_find(editor, rowid, &index, error));
     for (int i = 0; i < editor->layout.ncolumns; i++) {
@@ -258,19 +259,18 @@ static npyx_status editor_change(table_editor *editor, int64_t rowid, sqlite3_va
     return NPYX_OK;
 }
 
-static npyx_status editor_update(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
-                                 npyx_error *error) {
-    return editor_change(editor_of(transaction), rowid, values, error);
-}
-
 /* ---- the transaction ---- */
 
-static npyx_status editor_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
+static npyx_status editor_finish(npyext_transaction *transaction, npyx_error *error) {
     table_editor *editor = editor_of(transaction);
-    NPYX_TRY(npyx_edit_flush(&editor->edit, editor_takes_notes(editor), error));
+    return npyx_edit_flush(&editor->edit, editor_takes_notes(editor), error);
+}
+
+static npyx_status editor_mark(npyext_transaction *transaction, void **place, npyx_error *error) {
+    NPYX_TRY(editor_finish(transaction, error));
     int64_t *mark = npyx_alloc(&transaction->connection->host, sizeof *mark);
     NPYX_TRY(npyx_check_memory(mark, error));
-    *mark = npyx_edit_mark(&editor->edit);
+    *mark = npyx_edit_mark(&editor_of(transaction)->edit);
     *place = mark;
     return NPYX_OK;
 }
@@ -280,19 +280,10 @@ static npyx_status editor_cut_back(npyext_transaction *transaction, const npyext
     return npyx_edit_return(&editor_of(transaction)->edit, *(const int64_t *)mark->place, error);
 }
 
-static npyx_status editor_finish(npyext_transaction *transaction, npyx_error *error) {
-    table_editor *editor = editor_of(transaction);
-    return npyx_edit_flush(&editor->edit, editor_takes_notes(editor), error);
-}
-
-static npyx_target *editor_target(npyext_transaction *transaction, int64_t number) {
-    return number == 0 ? &editor_of(transaction)->target : NULL;
-}
-
 static npyx_status editor_read(npyext_transaction *transaction, npyx_source **source, npyx_error *error) {
-    table_editor *editor = editor_of(transaction);
-    NPYX_TRY(npyx_edit_flush(&editor->edit, editor_takes_notes(editor), error));
-    return npyx_source_open_written(editor->target.sink, NULL, 0, source, error);
+    NPYX_TRY(editor_finish(transaction, error));
+    return npyx_source_open_written(npyext_transaction_last_target(transaction)->sink, NULL, 0, source,
+                                    error);
 }
 
 static void editor_free(npyext_transaction *transaction) {
@@ -301,15 +292,14 @@ static void editor_free(npyext_transaction *transaction) {
     npyx_free(host, editor_of(transaction));
 }
 
-const npyext_transaction_ops npyext_table_editor_ops = {.open = editor_open,
-                                                        .mark = editor_mark,
-                                                        .cut_back = editor_cut_back,
-                                                        .finish = editor_finish,
-                                                        .target = editor_target,
-                                                        .close = editor_close,
-                                                        .update = editor_update,
-                                                        .read = editor_read,
-                                                        .free = editor_free};
+static const npyext_transaction_ops editor_ops = {.open = editor_open,
+                                                  .mark = editor_mark,
+                                                  .cut_back = editor_cut_back,
+                                                  .finish = editor_finish,
+                                                  .close = editor_close,
+                                                  .update = editor_update,
+                                                  .read = editor_read,
+                                                  .free = editor_free};
 
 /* ---- making an editor ---- */
 
@@ -339,23 +329,16 @@ static npyx_status editor_make_columns(table_editor *editor, npyx_error *error) 
     return npyext_layout_record(layout, error);
 }
 
-npyx_status npyext_table_editor_new(npyext_connection *connection, const char *table,
-                                    npyext_declaration *declaration, npyext_transaction **editor,
-                                    npyx_error *error) {
+npyx_status npyext_table_editor_new(npyext_table *table, npyext_transaction **editor, npyx_error *error) {
+    npyext_connection *connection = table->connection;
     table_editor *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
-    made->transaction = (npyext_transaction){.ops = &npyext_table_editor_ops,
-                                             .connection = connection,
-                                             .table = table,
-                                             .path = declaration->arguments[NPYEXT_TABLE_PATH]};
+    made->transaction = npyext_table_transaction(table, &editor_ops);
+    *editor = &made->transaction;
     made->arena.host = &connection->host;
-    npyext_layout_init(&made->layout, connection, declaration);
+    npyext_layout_init(&made->layout, connection, &table->declaration);
     npyx_status status = editor_make_columns(made, error);
     npyext_layout_clear(&made->layout);
-    if (status == NPYX_OK)
-        *editor = &made->transaction;
-    else
-        editor_free(&made->transaction);
     return status;
 }
 

@@ -168,11 +168,9 @@ static npyx_status read_arguments(npyext_table_writer *writer, bool is_made_anew
     const char *dtype = writer->arguments[NPYEXT_TABLE_DTYPE], *shape = writer->arguments[NPYEXT_TABLE_SHAPE];
     const char *method = writer->arguments[NPYEXT_TABLE_METHOD];
     bool is_there = false;
-    writer->transaction.path = writer->arguments[NPYEXT_TABLE_PATH];
-    writer->adds = strcmp(writer->arguments[NPYEXT_TABLE_MODE], "a") == 0;
-    writer->transaction.is_own = !writer->adds;
+    bool adds = !writer->transaction.is_own;
     writer->format = format_of_name(writer->transaction.path);
-    if (writer->adds)
+    if (adds)
         NPYX_TRY(writer_look_at_file(writer, is_made_anew, &is_there, error));
     NPYX_TRY(writer_check_format(writer, error));
     if (method != NULL)
@@ -181,7 +179,7 @@ static npyx_status read_arguments(npyext_table_writer *writer, bool is_made_anew
         return NPYX_OK;
     if (!is_there && dtype == NULL)
         return npyx_refuse(error, "%sa new .npy needs a dtype, as in dtype='float32'",
-                           writer->adds ? "there is no such file to add to, and " : "");
+                           adds ? "there is no such file to add to, and " : "");
     if (!is_there) {
         NPYX_TRY(npyx_dtype_for_writing(&writer->arena, dtype, strlen(dtype), &writer->dtype, error));
         NPYX_TRY(read_shape(writer, shape == NULL ? "-1" : shape, error));
@@ -211,23 +209,15 @@ static npyx_status make_columns(npyext_table_writer *writer, npyx_error *error) 
 
 npyx_status npyext_table_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error) {
     npyext_connection *connection = table->connection;
-    npyext_declaration *declaration = &table->declaration;
     npyext_table_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
-    *writer = NULL;
     NPYX_TRY(npyx_check_memory(made, error));
-    made->transaction =
-        (npyext_transaction){.ops = &npyext_table_writer_ops, .connection = connection, .table = table->name};
+    made->transaction = npyext_table_transaction(table, &npyext_table_writer_ops);
+    *writer = &made->transaction;
     made->arena.host = &connection->host;
-    made->arguments = declaration->arguments;
-    npyext_layout_init(&made->layout, connection, declaration);
-    npyx_status status = read_arguments(made, table->is_made_anew, error);
-    if (status == NPYX_OK)
-        status = make_columns(made, error);
-    if (status == NPYX_OK)
-        *writer = &made->transaction;
-    else
-        made->transaction.ops->free(&made->transaction);
-    return status;
+    made->arguments = table->declaration.arguments;
+    npyext_layout_init(&made->layout, connection, &table->declaration);
+    NPYX_TRY(read_arguments(made, table->is_made_anew, error));
+    return make_columns(made, error);
 }
 
 void npyext_table_writer_shape_layout(const npyext_table_writer *writer, npyext_layout *layout) {

@@ -21,7 +21,6 @@ typedef struct npyext_table_writer {
     npyext_transaction transaction; /* borrows its texts from the declaration */
     const char *const *arguments;   /* likewise */
     npyx_format format;
-    bool adds; /* mode 'a' */
     npyx_zip_method method;
     /* for a .npy: a row is all axes but the first, which is -1 or the number of rows that there must be */
     npyx_arena arena;
@@ -31,7 +30,6 @@ typedef struct npyext_table_writer {
     int64_t row_nelem, row_nbytes;
     npyext_layout layout; /* its columns */
     /* for the open transaction */
-    npyx_target target;
     size_t header_nbytes;
     int version_major;
     npyx_archive_writer *archive;
@@ -39,8 +37,7 @@ typedef struct npyext_table_writer {
 } npyext_table_writer;
 
 /* Reads the arguments, and for mode 'a' the file's header; an object that is made anew can do without the
- * file if the arguments say enough. The table must outlive the writer, which records its columns in the
- * table's declaration. On failure *writer is NULL. */
+ * file if the arguments say enough. Records the columns in the table's declaration. */
 npyx_status npyext_table_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error);
 
 /* Measures the array of nrows rows that the table writes: its items and bytes. It borrows the dtype and must
@@ -56,14 +53,27 @@ void npyext_table_writer_shape_layout(const npyext_table_writer *writer, npyext_
 
 extern const npyext_transaction_ops npyext_table_writer_ops;
 
-/* The ops' insert. */
-npyx_status npyext_table_writer_insert(npyext_transaction *transaction, sqlite3_value **values,
-                                       npyx_error *error);
-/* The number of the next row. */
-int64_t npyext_table_writer_next(const npyext_transaction *transaction);
-
 /* Stores a number of one of the usual types, in the host's byte order, without a detour: most of what is ever
  * written. False for anything that needs a closer look. */
 bool npyext_store_plain(npyx_type type, sqlite3_value *value, uint8_t *item);
+
+/* ---- the editor ----
+ * What a typed table with mode='r+' changes: rows of a .npy, in place.
+ *
+ * The file itself is never written to. The first change of a transaction copies it (sharing blocks, if the
+ * file system can), and all changes go into the copy (io/sink.h), which takes the file's place at COMMIT. So
+ * others see the old rows until then, and a crash leaves them. A SELECT from the table in between reads the
+ * copy.
+ *
+ * SQLite's UPDATE first reads all rows that it is going to change, and then changes them. What was read and
+ * what is copied must be the same file; if another program has replaced it in between, the statement fails.
+ */
+
+/* Makes an editor, and the columns of the table's declaration from the file's header. NPYX_INVALID for a file
+ * that is not a .npy, and for arrays whose items cannot be written. */
+npyx_status npyext_table_editor_new(npyext_table *table, npyext_transaction **editor, npyx_error *error);
+
+/* Notes which file a cursor of the table reads. The transaction must be an editor's. */
+void npyext_table_editor_has_read(npyext_transaction *transaction, const npyx_file_info *info);
 
 #endif

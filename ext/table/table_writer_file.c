@@ -9,8 +9,9 @@
  * A return cuts the file off at a mark. The header, which says how many rows there are, is overwritten last,
  * by the target's commit; until then readers see none of the new rows.
  */
+#include <float.h>
 
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "format/tar.h"
 #include "io/first_bytes.h"
 #include "table_writer.h"
@@ -19,13 +20,136 @@ static npyext_table_writer *writer_of(npyext_transaction *transaction) {
     return (npyext_table_writer *)transaction;
 }
 
-static npyx_target *file_target(npyext_transaction *transaction, int64_t number) {
-    return number == 0 ? &writer_of(transaction)->target : NULL;
+static npyx_sink *file_sink(const npyext_table_writer *writer) {
+    return npyext_transaction_last_target(&writer->transaction)->sink;
 }
 
-static npyx_target *file_last(npyext_transaction *transaction, int64_t *number) {
-    *number = 0;
-    return &writer_of(transaction)->target;
+/* ---- rows: their shape ---- */
+
+npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
+                                        npyx_error *error) {
+    npyx_array_init(array, &writer->transaction.connection->host);
+    array->dtype = writer->dtype;
+    array->ndim = writer->ndim;
+    memcpy(array->shape, writer->shape, sizeof array->shape[0] * (size_t)writer->ndim);
+    array->shape[0] = nrows;
+    return npyx_array_measure(array, error);
+}
+
+bool npyext_table_writer_has_rows_of(const npyext_table_writer *writer, const npyx_array *array) {
+    return npyx_is_same(writer->shape + 1, sizeof writer->shape[0] * (size_t)(writer->ndim - 1),
+                        array->shape + 1, sizeof array->shape[0] * (size_t)(array->ndim - 1));
+}
+
+/* ---- their values ---- */
+
+/* A row that is one value: raw items, JSON or an array. */
+static npyx_status append_whole_row(npyext_table_writer *writer, sqlite3_value *value, npyx_error *error) {
+    static const npyext_caller caller = {"row", "row"};
+    npyext_rows rows = {.has_shape = true, .ndim = writer->ndim - 1, .nelem = writer->row_nelem};
+    npyext_array_builder *row = &writer->row;
+    npyext_connection_begin(writer->transaction.connection);
+    memcpy(rows.shape, writer->shape + 1, sizeof rows.shape[0] * (size_t)rows.ndim);
+    row->out.nbytes = NPYEXT_HEADER_NBYTES;
+    NPYX_TRY(npyext_rows_append(&rows, row, NULL, &caller, value, error));
+    return npyx_sink_append(file_sink(writer), npyext_array_builder_items(row), (size_t)writer->row_nbytes,
+                            error);
+}
+
+bool npyext_store_plain(npyx_type type, sqlite3_value *value, uint8_t *item) {
+    int given = sqlite3_value_type(value);
+    if (given == SQLITE_FLOAT && type == NPYX_F8) {
+        npyx_store_f64(item, sqlite3_value_double(value), NPYX_HOST_IS_BIG_ENDIAN);
+        return true;
+    }
+    if (given == SQLITE_FLOAT && type == NPYX_F4) {
+        float narrow = (float)sqlite3_value_double(value);
+        npyx_store_f32(item, narrow, NPYX_HOST_IS_BIG_ENDIAN);
+        return narrow <= FLT_MAX && narrow >= -FLT_MAX;
+    }
+    if (given != SQLITE_INTEGER)
+        return false;
+    int64_t integer = sqlite3_value_int64(value);
+    if (type == NPYX_I8)
+        npyx_store_u64(item, (uint64_t)integer, NPYX_HOST_IS_BIG_ENDIAN);
+    else if (type == NPYX_I4 && integer >= INT32_MIN && integer <= INT32_MAX)
+        npyx_store_u32(item, (uint32_t)integer, NPYX_HOST_IS_BIG_ENDIAN);
+    else
+        return false;
+    return true;
+}
+
+/* Given an array, as JSON or as bytes, for a single number: the table was declared without the rows'
+ * shape. */
+static void advise_shape(const npyext_table_writer *writer, const npyext_layout_column *column,
+                         sqlite3_value *value, npyx_error *error) {
+    const uint8_t *text = sqlite3_value_type(value) == SQLITE_TEXT ? sqlite3_value_text(value) : NULL;
+    bool is_array = text != NULL ? text[0] == '[' : sqlite3_value_type(value) == SQLITE_BLOB;
+    if (is_array && writer->dtype->type != NPYX_STRUCT && column->ndim == 0 &&
+        npyx_dtype_is_real(column->dtype))
+        npyx_error_add(error, "; rows that are arrays need a shape, as in mode='w+', shape='[-1, 4]'");
+}
+
+static npyx_status append_columns(npyext_table_writer *writer, sqlite3_value **values, npyx_error *error) {
+    const npyext_layout *layout = &writer->layout;
+    uint8_t *item = npyext_array_builder_items(&writer->row);
+    if (writer->dtype->type == NPYX_STRUCT)
+        memset(item, 0, (size_t)writer->row_nbytes); /* padding */
+    for (int i = 0; i < layout->ncolumns; i++) {
+        const npyext_layout_column *column = &layout->columns[i];
+        if (npyext_store_plain(column->plain_type, values[i], item + column->off))
+            continue;
+        npyx_status status =
+            npyext_items_encode(&writer->transaction.connection->host, column->dtype, column->ndim,
+                                column->shape, values[i], item + column->off, error);
+        if (status == NPYX_INVALID)
+            advise_shape(writer, column, values[i], error);
+        if (status != NPYX_OK)
+            return npyx_error_place(error, status, "column '%.60s'", column->name);
+    }
+    return npyx_sink_append(file_sink(writer), item, (size_t)writer->row_nbytes, error);
+}
+
+static npyx_status writer_append_array(npyext_table_writer *writer, sqlite3_value **values,
+                                       npyx_error *error) {
+    static const npyext_caller caller = {"array", "array"};
+    npyext_array_value array;
+    npyx_value name;
+    npyext_connection_begin(writer->transaction.connection);
+    NPYX_TRY(npyext_member_name(values[0], &name, error));
+    npyx_status status =
+        npyext_array_value_open(&array, writer->transaction.connection, NULL, &caller, values[1], error);
+    if (status == NPYX_DONE)
+        status = npyx_refuse(error, "the array is NULL");
+    if (status == NPYX_CORRUPT || status == NPYX_UNSUPPORTED) /* the value does not fit */
+        status = error->status = NPYX_INVALID;
+    if (status == NPYX_OK)
+        status = npyext_stream_member(&array, writer->archive, writer->format, &name, writer->method, error);
+    npyext_array_value_close(&array);
+    if (status == NPYX_CORRUPT)
+        status = error->status = NPYX_INVALID;
+    if (status != NPYX_OK) /* if that fails, too, the commit says so */
+        npyx_archive_writer_take_back(writer->archive, NULL);
+    return status;
+}
+
+/* The number of the next row. */
+static int64_t file_next_row(const npyext_transaction *transaction) {
+    return transaction->nrows_before + transaction->nrows;
+}
+
+static npyx_status file_insert(npyext_transaction *transaction, sqlite3_value **values, npyx_error *error) {
+    npyext_table_writer *writer = writer_of(transaction);
+    int64_t row = file_next_row(transaction);
+    if (writer->archive != NULL)
+        return writer_append_array(writer, values, error);
+    if (writer->shape[0] >= 0 && row >= writer->shape[0])
+        return npyx_refuse(error, "the shape says %" PRId64 " rows, and this would be one more",
+                           writer->shape[0]);
+    if (row == INT64_MAX)
+        return npyx_refuse(error, "more rows than an array can have");
+    return writer->layout.has_whole_rows ? append_whole_row(writer, values[0], error)
+                                         : append_columns(writer, values, error);
 }
 
 /* ---- savepoints ---- */
@@ -48,7 +172,7 @@ static npyx_status file_mark(npyext_transaction *transaction, void **place, npyx
 static npyx_status file_cut_back(npyext_transaction *transaction, const npyext_transaction_mark *mark,
                                  npyx_error *error) {
     npyext_table_writer *writer = writer_of(transaction);
-    npyx_sink *sink = writer->target.sink;
+    npyx_sink *sink = file_sink(writer);
     if (writer->archive != NULL)
         return npyx_archive_writer_return(writer->archive, mark->place, error);
     return npyx_sink_cut(sink, sink->nbytes - (transaction->nrows - mark->nrows) * writer->row_nbytes, error);
@@ -64,9 +188,11 @@ static void file_close(npyext_transaction *transaction) {
 
 /* ---- the first row ---- */
 
-static npyx_status open_target(npyext_table_writer *writer, npyx_target_kind kind, npyx_error *error) {
+static npyx_status open_target(npyext_table_writer *writer, npyx_target_kind kind, bool must_be_new,
+                               npyx_error *error) {
     npyext_transaction *transaction = &writer->transaction;
-    return npyext_transaction_open_target(transaction, &writer->target, kind, transaction->path, error);
+    return npyext_transaction_add_target(transaction, (npyx_target){.must_be_new = must_be_new}, kind,
+                                         transaction->path, error);
 }
 
 /* Describes the array that rows are added to, from the file that is locked rather than the one at the
@@ -75,7 +201,7 @@ static npyx_status read_header(const npyext_table_writer *writer, npyx_array *ar
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
     size_t head_nbytes = 0;
     npyx_source *source = NULL;
-    NPYX_TRY(npyx_source_open_sink(writer->target.sink, &source, error));
+    NPYX_TRY(npyx_source_open_sink(file_sink(writer), &source, error));
     npyx_status status = npyx_source_read(source, 0, head, sizeof head, &head_nbytes, error);
     if (status == NPYX_OK)
         status = npyx_header_npy_read(source, head, head_nbytes, array, error);
@@ -118,7 +244,7 @@ static npyx_status take_header(npyext_table_writer *writer, npyx_array *array, i
     writer->header_nbytes = (size_t)array->data_off;
     writer->version_major = array->version_major;
     *end_off = array->data_off + array->nbytes;
-    return check_after(writer->target.sink, *end_off, error);
+    return check_after(file_sink(writer), *end_off, error);
 }
 
 static npyx_status find_end(npyext_table_writer *writer, int64_t *end_off, npyx_error *error) {
@@ -134,12 +260,12 @@ static npyx_status find_end(npyext_table_writer *writer, int64_t *end_off, npyx_
 static npyx_status go_to_end(npyext_table_writer *writer, npyx_error *error) {
     int64_t end_off = 0;
     NPYX_TRY(find_end(writer, &end_off, error));
-    if (writer->target.sink->nbytes == end_off)
+    if (file_sink(writer)->nbytes == end_off)
         return NPYX_OK;
-    npyx_target_abandon(&writer->target);
-    NPYX_TRY(open_target(writer, NPYX_TARGET_COPY, error));
+    npyext_transaction_drop_target(&writer->transaction);
+    NPYX_TRY(open_target(writer, NPYX_TARGET_COPY, false, error));
     NPYX_TRY(find_end(writer, &end_off, error));
-    return npyx_sink_cut(writer->target.sink, end_off, error);
+    return npyx_sink_cut(file_sink(writer), end_off, error);
 }
 
 /* Reserves room for the header, whose size does not depend on the number of rows. */
@@ -152,7 +278,7 @@ static npyx_status reserve_header(npyext_table_writer *writer, npyx_error *error
     if (status == NPYX_OK) {
         writer->header_nbytes = header.nbytes;
         writer->version_major = (uint8_t)header.bytes[6];
-        status = npyx_sink_append(writer->target.sink, header.bytes, header.nbytes, error);
+        status = npyx_sink_append(file_sink(writer), header.bytes, header.nbytes, error);
     }
     npyx_buffer_clear(&header);
     return status;
@@ -172,13 +298,13 @@ static npyx_status make_room_for_row(npyext_table_writer *writer, npyx_error *er
  * has written one. */
 static npyx_status open_either(npyext_table_writer *writer, bool *is_new, npyx_error *error) {
     npyx_target_kind kind = writer->format == NPYX_FORMAT_NPY ? NPYX_TARGET_EXTEND : NPYX_TARGET_COPY;
-    *is_new = !writer->adds && !writer->transaction.written.is_there;
+    *is_new = writer->transaction.is_own && !writer->transaction.written.is_there;
     if (*is_new)
-        return open_target(writer, NPYX_TARGET_NEW, error);
-    npyx_status status = open_target(writer, kind, error);
-    if (writer->adds && status == NPYX_NOT_FOUND) {
-        *is_new = writer->target.must_be_new = true;
-        status = open_target(writer, NPYX_TARGET_NEW, error);
+        return open_target(writer, NPYX_TARGET_NEW, false, error);
+    npyx_status status = open_target(writer, kind, false, error);
+    if (!writer->transaction.is_own && status == NPYX_NOT_FOUND) {
+        *is_new = true;
+        status = open_target(writer, NPYX_TARGET_NEW, true, error);
     }
     return status;
 }
@@ -186,10 +312,9 @@ static npyx_status open_either(npyext_table_writer *writer, bool *is_new, npyx_e
 static npyx_status file_open(npyext_transaction *transaction, npyx_error *error) {
     npyext_table_writer *writer = writer_of(transaction);
     bool is_new = false;
-    writer->target = (npyx_target){0};
     NPYX_TRY(open_either(writer, &is_new, error));
     if (writer->format != NPYX_FORMAT_NPY)
-        return npyx_archive_writer_open(writer->target.sink, writer->format, &writer->archive, error);
+        return npyx_archive_writer_open(file_sink(writer), writer->format, &writer->archive, error);
     NPYX_TRY(make_room_for_row(writer, error));
     return is_new ? reserve_header(writer, error) : go_to_end(writer, error);
 }
@@ -200,8 +325,7 @@ static npyx_status file_open(npyext_transaction *transaction, npyx_error *error)
 static npyx_status file_append_header(const npyext_table_writer *writer, npyx_buffer *header,
                                       npyx_error *error) {
     npyx_array array;
-    NPYX_TRY(
-        npyext_table_writer_measure(writer, npyext_table_writer_next(&writer->transaction), &array, error));
+    NPYX_TRY(npyext_table_writer_measure(writer, file_next_row(&writer->transaction), &array, error));
     return npyx_header_npy_append_fitted(writer->dtype, writer->ndim, array.shape, writer->version_major,
                                          writer->header_nbytes, header, error);
 }
@@ -209,7 +333,7 @@ static npyx_status file_append_header(const npyext_table_writer *writer, npyx_bu
 /* Has the commit write the header, after all rows are on disk. */
 static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
     npyx_buffer header = {.host = &writer->transaction.connection->host};
-    int64_t nrows = npyext_table_writer_next(&writer->transaction);
+    int64_t nrows = file_next_row(&writer->transaction);
     if (writer->shape[0] >= 0 && nrows != writer->shape[0])
         return npyx_refuse(error,
                            "the shape says %" PRId64 " rows, and there are %" PRId64
@@ -217,7 +341,8 @@ static npyx_status seal_header(npyext_table_writer *writer, npyx_error *error) {
                            writer->shape[0], nrows);
     npyx_status status = file_append_header(writer, &header, error);
     if (status == NPYX_OK)
-        status = npyx_target_seal(&writer->target, 0, header.bytes, header.nbytes, error);
+        status = npyx_target_seal(npyext_transaction_last_target(&writer->transaction), 0, header.bytes,
+                                  header.nbytes, error);
     npyx_buffer_clear(&header);
     return status;
 }
@@ -236,17 +361,17 @@ static npyx_status file_read(npyext_transaction *transaction, npyx_source **sour
     npyx_buffer header = {.host = &transaction->connection->host};
     if (writer->format != NPYX_FORMAT_NPY) {
         NPYX_TRY(npyx_archive_writer_finish(writer->archive, error));
-        return npyx_source_open_written(writer->target.sink, NULL, 0, source, error);
+        return npyx_source_open_written(file_sink(writer), NULL, 0, source, error);
     }
     npyx_status status = file_append_header(writer, &header, error);
     if (status == NPYX_OK)
-        status = npyx_source_open_written(writer->target.sink, header.bytes, header.nbytes, source, error);
+        status = npyx_source_open_written(file_sink(writer), header.bytes, header.nbytes, source, error);
     npyx_buffer_clear(&header);
     return status;
 }
 
 static void file_free(npyext_transaction *transaction) {
-    npyext_table_writer *writer = (npyext_table_writer *)transaction;
+    npyext_table_writer *writer = writer_of(transaction);
     npyx_host *host = &transaction->connection->host;
     npyext_transaction_clear(transaction);
     npyext_layout_clear(&writer->layout);
@@ -258,9 +383,7 @@ const npyext_transaction_ops npyext_table_writer_ops = {.open = file_open,
                                                         .mark = file_mark,
                                                         .cut_back = file_cut_back,
                                                         .finish = file_finish,
-                                                        .target = file_target,
-                                                        .last = file_last,
                                                         .close = file_close,
-                                                        .insert = npyext_table_writer_insert,
+                                                        .insert = file_insert,
                                                         .read = file_read,
                                                         .free = file_free};

@@ -1,11 +1,123 @@
-/* The transactions of a table that writes (transaction.h). */
-
 #include "transaction.h"
 
 #include <limits.h>
 
 #include "format/tar.h"
 #include "format/zip_write.h"
+
+/* ---- what outlives a transaction: the TEMP table ---- */
+
+/* WITHOUT ROWID, since last_insert_rowid() belongs to the user. */
+int npyext_written_create(npyext_connection *connection, const char *table) {
+    return npyext_run(
+        connection->db,
+        sqlite3_mprintf(
+            "CREATE TABLE IF NOT EXISTS temp.npyext_written(name TEXT PRIMARY KEY COLLATE NOCASE, "
+            "made INTEGER, device INTEGER, inode INTEGER, number INTEGER) WITHOUT ROWID;"
+            "INSERT OR REPLACE INTO temp.npyext_written(name, made) VALUES (%Q, %lld)",
+            table, (sqlite3_int64)++connection->ntables_made));
+}
+
+/* Without the TEMP table there is nothing to forget or rename. */
+static int written_ignore_missing(int code) {
+    return code == SQLITE_ERROR ? SQLITE_OK : code;
+}
+
+int npyext_written_forget(sqlite3 *db, const char *table) {
+    return written_ignore_missing(
+        npyext_run(db, sqlite3_mprintf("DELETE FROM temp.npyext_written WHERE name = %Q", table)));
+}
+
+int npyext_written_rename(sqlite3 *db, const char *table, const char *new_table) {
+    return written_ignore_missing(
+        npyext_run(db, sqlite3_mprintf("UPDATE OR REPLACE temp.npyext_written SET name = %Q WHERE name = %Q",
+                                       new_table, table)));
+}
+
+static npyx_status written_fail(sqlite3 *db, int code, const char *table, npyx_error *error) {
+    NPYX_TRY(npyext_fail_code(code, error));
+    return npyx_fail(error, NPYX_IO, -1,
+                     "table temp.npyext_written, which records what is written, cannot be used (%.200s); "
+                     "drop %.60s and create it again",
+                     sqlite3_errmsg(db), table);
+}
+
+/* ---- what was published ---- */
+
+static npyx_file_info *written_published(const npyext_connection *connection, const npyx_file_info *file) {
+    for (int64_t i = 0; i < connection->npublished; i++) {
+        npyx_file_info *info = &connection->published[i];
+        if (info->device == file->device && info->inode == file->inode)
+            return info;
+    }
+    return NULL;
+}
+
+/* There is one entry for each inode, since that of a file that is gone may be used again. */
+void npyext_written_publish(npyext_connection *connection, const npyx_file_info *before,
+                            const npyx_file_info *now) {
+    npyx_file_info *replaced = before == NULL ? NULL : written_published(connection, before);
+    npyx_file_info *known = written_published(connection, now);
+    known = known == NULL ? replaced : known;
+    if (known == NULL) {
+        npyx_file_info *grown = npyx_grow(&connection->host, connection->published, connection->npublished,
+                                          &connection->capacity_npublished, sizeof *grown);
+        if (grown == NULL) /* the table then takes it for another file */
+            return;
+        connection->published = grown;
+        known = &grown[connection->npublished++];
+    }
+    *known = *now;
+    if (replaced != NULL && replaced != known)
+        *replaced = connection->published[--connection->npublished];
+}
+
+npyx_status npyext_written_find(npyext_connection *connection, const char *table, npyext_written *written,
+                                npyx_error *error) {
+    sqlite3_stmt *statement = NULL;
+    sqlite3 *db = connection->db;
+    *written = (npyext_written){0};
+    int code =
+        sqlite3_prepare_v2(db, "SELECT made, device, inode, number FROM temp.npyext_written WHERE name = ?1",
+                           -1, &statement, NULL);
+    if (code == SQLITE_ERROR) /* there is no such table */
+        return NPYX_OK;
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(statement);
+    if (code == SQLITE_ROW) {
+        written->made = sqlite3_column_int64(statement, 0);
+        written->is_there = sqlite3_column_type(statement, 1) != SQLITE_NULL;
+        written->info.device = (uint64_t)sqlite3_column_int64(statement, 1);
+        written->info.inode = (uint64_t)sqlite3_column_int64(statement, 2);
+        written->number = sqlite3_column_int64(statement, 3);
+        const npyx_file_info *known =
+            written->is_there ? written_published(connection, &written->info) : NULL;
+        written->has_info = known != NULL;
+        if (known != NULL)
+            written->info = *known;
+    }
+    sqlite3_finalize(statement);
+    return code == SQLITE_ROW || code == SQLITE_DONE ? NPYX_OK : written_fail(db, code, table, error);
+}
+
+npyx_status npyext_written_note(npyext_connection *connection, const char *table,
+                                const npyext_written *written, npyx_error *error) {
+    int code = npyext_run(
+        connection->db,
+        sqlite3_mprintf("INSERT OR REPLACE INTO temp.npyext_written VALUES (%Q, %lld, %lld, %lld, %lld)",
+                        table, (sqlite3_int64)written->made, (sqlite3_int64)written->info.device,
+                        (sqlite3_int64)written->info.inode, (sqlite3_int64)written->number));
+    return code == SQLITE_OK ? NPYX_OK : written_fail(connection->db, code, table, error);
+}
+
+npyx_status npyext_written_check(const npyext_written *written, const npyx_file_info *info,
+                                 npyx_error *error) {
+    if (written->has_info && npyx_file_info_is_same(info, &written->info))
+        return NPYX_OK;
+    return npyx_refuse(error, "is no longer as this table wrote it; drop the table and create it again");
+}
 
 /* Numbers of marks that are not savepoints: of the beginning, where the table was at savepoints older than
  * its first row, and of the current statement, newer than all savepoints. */
@@ -25,17 +137,17 @@ static void transaction_close(npyext_transaction *t) {
         link = &(*link)->next;
     *link = t->next;
     clear_marks_from(t, 0);
+    t->ntargets = 0;
     t->state = NPYEXT_TRANSACTION_CLOSED;
 }
 
 static void transaction_rollback(npyext_transaction *t) {
-    npyx_target *target;
     if (!npyext_transaction_is_open(t))
         return;
     if (t->ops->close != NULL)
         t->ops->close(t);
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
-        npyx_target_abandon(target);
+    for (int64_t i = 0; i < t->ntargets; i++)
+        npyx_target_abandon(&t->targets[i]);
     transaction_close(t);
 }
 
@@ -62,17 +174,16 @@ npyext_transaction *npyext_transaction_open_of(const npyext_connection *connecti
 
 /* Whether a table has rows pending for a path: its own, which may be a set's, or that of one of its
  * shards. */
-static bool transaction_is_at(npyext_transaction *t, const char *path) {
+static bool transaction_is_at(const npyext_transaction *t, const char *path) {
     npyx_host *host = &t->connection->host;
-    npyx_target *target;
     bool is_at = npyx_target_is_same_path(host, t->path, path);
-    for (int64_t i = 0; !is_at && (target = t->ops->target(t, i)) != NULL; i++)
-        is_at = npyx_target_is_at(target, host, path);
+    for (int64_t i = 0; !is_at && i < t->ntargets; i++)
+        is_at = npyx_target_is_at(&t->targets[i], host, path);
     return is_at;
 }
 
 static npyx_status transaction_check_path(const npyext_transaction *t, const char *path, npyx_error *error) {
-    npyext_transaction *other = t->connection->open_transactions;
+    const npyext_transaction *other = t->connection->open_transactions;
     for (; other != NULL; other = other->next) {
         if (other != t && transaction_is_at(other, path))
             return npyx_refuse(error, "is being written to by table %.60s; commit its rows first",
@@ -81,14 +192,27 @@ static npyx_status transaction_check_path(const npyext_transaction *t, const cha
     return NPYX_OK;
 }
 
-npyx_status npyext_transaction_open_target(npyext_transaction *t, npyx_target *target, npyx_target_kind kind,
-                                           const char *path, npyx_error *error) {
+void npyext_transaction_drop_target(npyext_transaction *t) {
+    npyx_target_abandon(&t->targets[--t->ntargets]);
+}
+
+npyx_status npyext_transaction_add_target(npyext_transaction *t, npyx_target target, npyx_target_kind kind,
+                                          const char *path, npyx_error *error) {
+    npyx_target *grown =
+        npyx_grow(&t->connection->host, t->targets, t->ntargets, &t->capacity_ntargets, sizeof *grown);
+    NPYX_TRY(npyx_check_memory(grown, error));
+    t->targets = grown;
     NPYX_TRY(transaction_check_path(t, path, error));
     t->is_noted = false;
-    target->check_zip = npyx_zip_check_replaceable;
-    NPYX_TRY(npyx_target_open(target, &t->connection->host, kind, path, error));
-    bool is_own = t->written.is_there && kind != NPYX_TARGET_NEW;
-    return is_own ? npyext_written_check(&t->written, &target->info, error) : NPYX_OK;
+    npyx_target *added = &grown[t->ntargets++];
+    *added = target;
+    added->check_zip = npyx_zip_check_replaceable;
+    npyx_status status = npyx_target_open(added, &t->connection->host, kind, path, error);
+    if (status == NPYX_OK && t->written.is_there && kind != NPYX_TARGET_NEW)
+        status = npyext_written_check(&t->written, &added->info, error);
+    if (status != NPYX_OK)
+        npyext_transaction_drop_target(t);
+    return status;
 }
 
 /* ---- savepoints ---- */
@@ -209,9 +333,8 @@ static npyx_status transaction_check_rowid(sqlite3_value *value, int64_t next, n
 
 /* Notes, for mode 'w+', the file that is being written. */
 static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
-    npyext_written written = {.made = t->written.made};
-    const npyx_target *target = t->ops->last(t, &written.number);
-    written.info = target->written;
+    const npyext_written written = {
+        .made = t->written.made, .info = npyext_transaction_last_target(t)->written, .number = t->number};
     NPYX_TRY(npyext_written_note(t->connection, t->table, &written, error));
     t->is_noted = true;
     return NPYX_OK;
@@ -265,21 +388,19 @@ npyx_status npyext_transaction_update(npyext_transaction *t, int64_t rowid, sqli
 /* ---- xSync and xCommit ---- */
 
 /* Those that are not prepared yet are only checked, so that anything in their way is found in time. */
-static npyx_status prepare_targets(npyext_transaction *t, npyx_error *error) {
-    npyx_target *target;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++)
-        NPYX_TRY(i < NPYX_OPEN_NTARGETS ? npyx_target_prepare(target, error)
-                                        : npyx_target_check(target, error));
+static npyx_status prepare_targets(const npyext_transaction *t, npyx_error *error) {
+    for (int64_t i = 0; i < t->ntargets; i++)
+        NPYX_TRY(i < NPYX_OPEN_NTARGETS ? npyx_target_prepare(&t->targets[i], error)
+                                        : npyx_target_check(&t->targets[i], error));
     return NPYX_OK;
 }
 
 static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
-    npyx_target *target;
     t->is_published = true;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
-        NPYX_TRY(npyx_target_publish(target, error));
+    for (int64_t i = 0; i < t->ntargets; i++) {
+        NPYX_TRY(npyx_target_publish(&t->targets[i], error));
         if (i >= NPYX_OPEN_NTARGETS - 1)
-            NPYX_TRY(npyx_target_commit(t->ops->target(t, i - (NPYX_OPEN_NTARGETS - 1)), error));
+            NPYX_TRY(npyx_target_commit(&t->targets[i - (NPYX_OPEN_NTARGETS - 1)], error));
     }
     return NPYX_OK;
 }
@@ -304,8 +425,8 @@ static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
 /* Targets before one that fails are published for good; it and those after it are not. */
 static npyx_status commit_targets(npyext_transaction *t) {
     npyx_status status = NPYX_OK;
-    npyx_target *target;
-    for (int64_t i = 0; (target = t->ops->target(t, i)) != NULL; i++) {
+    for (int64_t i = 0; i < t->ntargets; i++) {
+        npyx_target *target = &t->targets[i];
         if (status != NPYX_OK)
             npyx_target_abandon(target);
         else if (target->file != NULL)
@@ -318,12 +439,11 @@ static void transaction_commit(npyext_transaction *t) {
     if (t->ops->close != NULL)
         t->ops->close(t);
     npyx_status status = commit_targets(t);
-    int64_t number;
-    const npyx_target *last = t->is_own ? t->ops->last(t, &number) : NULL;
+    const npyx_target *last = npyext_transaction_last_target(t);
     if (status != NPYX_OK)
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", t->path,
                     t->lost.message);
-    else if (last != NULL && last->has_info) /* what the next transaction must find */
+    else if (t->is_own && last->has_info) /* what the next transaction must find */
         npyext_written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &last->info);
     t->lost.status = status;
     transaction_close(t);
@@ -348,5 +468,7 @@ npyx_status npyext_transaction_go_on(npyext_transaction *t, npyext_transaction_e
 void npyext_transaction_clear(npyext_transaction *t) {
     transaction_rollback(t);
     npyx_free(&t->connection->host, t->marks);
+    npyx_free(&t->connection->host, t->targets);
     t->marks = NULL;
+    t->targets = NULL;
 }

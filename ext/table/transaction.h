@@ -12,8 +12,56 @@
 #ifndef NPYEXT_TRANSACTION_H
 #define NPYEXT_TRANSACTION_H
 
+#include "core/connection.h"
 #include "io/target.h"
-#include "written.h"
+
+/* ---- what outlives a transaction ----
+ * Which CREATE made the table and, for mode 'w+', whether
+ * it has replaced what was at its path, and which file it continues with.
+ *
+ * SQLite makes its objects of a table anew whenever a schema changes, and undoes CREATE, DROP, RENAME and
+ * rows without telling them. So this is a row of a TEMP table, npyext_written, keyed by the table's name:
+ * SQLite rolls it back with the transaction or savepoint that it belongs to. No row, or no such table, means
+ * that nothing has been written yet.
+ *
+ * The row says which file it is (device and inode). What the file was like when it was published, including
+ * its times, is kept by the connection: the inode alone may later be another file's.
+ */
+
+typedef struct npyext_written {
+    int64_t made;  /* which CREATE of the connection, from 1; 0: there is no row */
+    bool is_there; /* false: nothing has been written yet */
+    npyx_file_info info;
+    bool has_info;  /* this connection published the file; otherwise info has only device and inode */
+    int64_t number; /* of the last of several shards; else 0 */
+} npyext_written;
+
+/* Makes the TEMP table if there is none, and the row for a new table. Returns an SQLite code. */
+int npyext_written_create(npyext_connection *connection, const char *table);
+
+/* Finds what the table of that name has written. NPYX_NOMEM or NPYX_INTERRUPTED, or NPYX_IO if the TEMP table
+ * cannot be used. */
+npyx_status npyext_written_find(npyext_connection *connection, const char *table, npyext_written *written,
+                                npyx_error *error);
+
+/* Notes that the table writes this file. Fails as npyext_written_find. */
+npyx_status npyext_written_note(npyext_connection *connection, const char *table,
+                                const npyext_written *written, npyx_error *error);
+
+/* NPYX_INVALID unless info is that of the file as it was published. */
+npyx_status npyext_written_check(const npyext_written *written, const npyx_file_info *info,
+                                 npyx_error *error);
+
+/* For xRename; returns an SQLite code. */
+int npyext_written_rename(sqlite3 *db, const char *table, const char *new_table);
+/* For xDestroy; returns an SQLite code. */
+int npyext_written_forget(sqlite3 *db, const char *table);
+
+/* Notes what the file before is like now, or which file has taken its place; before may be NULL. */
+void npyext_written_publish(npyext_connection *connection, const npyx_file_info *before,
+                            const npyx_file_info *now);
+
+/* ---- a transaction ---- */
 
 typedef enum npyext_transaction_state {
     NPYEXT_TRANSACTION_CLOSED, /* no rows are pending */
@@ -52,12 +100,8 @@ typedef struct npyext_transaction_ops {
                             npyx_error *error);
     /* Completes what is written, before it is prepared; more rows may follow all the same. */
     npyx_status (*finish)(npyext_transaction *transaction, npyx_error *error);
-    /* The targets, which are published one after the other, by number from 0; NULL: there are no more. */
-    npyx_target *(*target)(npyext_transaction *transaction, int64_t number);
     /* Releases everything but the targets, before they are closed; NULL: there is nothing else. */
     void (*close)(npyext_transaction *transaction);
-    /* The last target, which later transactions of mode 'w+' continue with, and its number in a set. */
-    npyx_target *(*last)(npyext_transaction *transaction, int64_t *number);
 
     /* ---- rows ---- */
 
@@ -85,11 +129,14 @@ struct npyext_transaction {
     npyext_transaction_state state;
     npyext_transaction *next; /* in the connection's list of open ones */
     npyext_written written;   /* mode 'w+': as before this transaction */
-    bool is_published;        /* at least in part: xCommit or xRollback follows */
-    bool is_noted;            /* mode 'w+': npyext_written knows the file that is written */
-    int64_t nrows_before;     /* in a .npy that is added to; set by open */
-    int64_t nrows;            /* added or changed by this transaction */
-    bool is_statement_new;    /* a cursor was opened since the last row: a statement without marks */
+    npyx_target *targets;     /* published one after the other */
+    int64_t ntargets, capacity_ntargets;
+    int64_t number;        /* of the last one, if they are shards of a set; otherwise 0 */
+    bool is_published;     /* at least in part: xCommit or xRollback follows */
+    bool is_noted;         /* mode 'w+': npyext_written knows the file that is written */
+    int64_t nrows_before;  /* in a .npy that is added to; set by open */
+    int64_t nrows;         /* added or changed by this transaction */
+    bool is_statement_new; /* a cursor was opened since the last row: a statement without marks */
     npyext_transaction_mark *marks;
     int64_t nmarks, capacity_nmarks;
     int unmarked;    /* the savepoint whose mark could not be made; nothing has followed it */
@@ -131,11 +178,18 @@ npyx_status npyext_transaction_insert(npyext_transaction *transaction, sqlite3_v
 npyx_status npyext_transaction_update(npyext_transaction *transaction, int64_t rowid, sqlite3_value **values,
                                       npyx_error *error);
 
-/* Opens a target, for the ops' open or insert. NPYX_INVALID if another table of the connection has rows
- * pending for the same file, and, in mode 'w+', for a file that is not as the table wrote it: that target is
- * open all the same. */
-npyx_status npyext_transaction_open_target(npyext_transaction *transaction, npyx_target *target,
-                                           npyx_target_kind kind, const char *path, npyx_error *error);
+/* Adds a target and opens it, for the ops' open or insert; target has the caller's choices for
+ * npyx_target_open. On failure none is added. NPYX_INVALID if another table of the connection has rows
+ * pending for the same file, and, in mode 'w+', for a file that is not as the table wrote it. */
+npyx_status npyext_transaction_add_target(npyext_transaction *transaction, npyx_target target,
+                                          npyx_target_kind kind, const char *path, npyx_error *error);
+/* Abandons the last target. */
+void npyext_transaction_drop_target(npyext_transaction *transaction);
+
+/* Of an open transaction. Later transactions of mode 'w+' continue with it. */
+static inline npyx_target *npyext_transaction_last_target(const npyext_transaction *transaction) {
+    return &transaction->targets[transaction->ntargets - 1];
+}
 
 /* Rolls back, and frees what the transaction itself holds. */
 void npyext_transaction_clear(npyext_transaction *transaction);

@@ -1,5 +1,5 @@
 /*
- * The rows of a table of samples: shard after shard, sample after sample.
+ * The plans and the rows of a table of samples: shard after shard, sample after sample.
  *
  * A cursor finds the files of its table once, and gets the directory of each when it comes to it. It keeps
  * the directories for later look-ups as long as they take no more memory than the table may keep. A file is
@@ -7,7 +7,68 @@
  */
 
 #include "scan/scan.h"
-#include "shard_writer.h"
+#include "wds_table.h"
+
+/* Planning reads no headers, so these are guesses, which make a join look up keys rather than sort the
+ * samples. */
+static const double WDS_ESTIMATED_NROWS = 100000, WDS_ESTIMATED_NSHARDS = 100;
+
+/* ---- xBestIndex ---- */
+
+/* The columns of a plan's terms, after the rowid's. */
+enum { NPYEXT_WDS_KEY_TERM = NPYEXT_TABLE_ROWID + 1, NPYEXT_WDS_URL_TERM };
+
+/* The constraint `column = value` or `column IN (...)`, compared as text; -1 if there is none. SQLite checks
+ * it again, since the value may not be a text. Before 3.38 the two cannot be told apart. */
+static int wds_find_equality(sqlite3_index_info *info, int column) {
+    if (sqlite3_libversion_number() < 3038000)
+        return -1;
+    for (int i = 0; i < info->nConstraint; i++) {
+        if (info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ && info->aConstraint[i].usable &&
+            info->aConstraint[i].iColumn == column &&
+            sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0 && !npyext_is_doubtful(info, i))
+            return i;
+    }
+    return -1;
+}
+
+static bool wds_take_equality(sqlite3_index_info *info, int column, int term, npyext_plan *plan,
+                              sqlite3_str *text) {
+    int i = wds_find_equality(info, column);
+    if (i < 0 || plan->nterms == NPYEXT_MAX_TERMS)
+        return false;
+    /* All values of an IN at once: one by one, SQLite would compare each as a text, even a number. */
+    bool is_in = sqlite3_vtab_in(info, i, -1) && sqlite3_vtab_in(info, i, 1);
+    sqlite3_str_appendf(text, "%s%s%s", plan->nterms == 0 ? " by " : ", ",
+                        column == NPYEXT_WDS_KEY ? "__key__" : "__url__", is_in ? " IN ?" : "=?");
+    plan->terms[plan->nterms++] =
+        (npyext_term){.column = (unsigned char)term,
+                      .op = (unsigned char)(is_in ? NPYEXT_OP_IN : SQLITE_INDEX_CONSTRAINT_EQ)};
+    info->aConstraintUsage[i].argvIndex = plan->nterms;
+    return true;
+}
+
+static int wds_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
+    const npyext_table *table = (const npyext_table *)vtab;
+    const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
+    npyext_plan plan = {.used = info->colUsed};
+    sqlite3_str *text = sqlite3_str_new(NULL);
+    sqlite3_str_appendf(text, "%s", path == NULL ? "a damaged declaration" : path);
+    double nrows = npyext_table_take_rowid(info, WDS_ESTIMATED_NROWS, &plan, text);
+    bool has_key = wds_take_equality(info, NPYEXT_WDS_KEY, NPYEXT_WDS_KEY_TERM, &plan, text);
+    bool has_url = wds_take_equality(info, NPYEXT_WDS_URL, NPYEXT_WDS_URL_TERM, &plan, text);
+    nrows = has_key ? 1 : nrows;
+    nrows = has_url && nrows > WDS_ESTIMATED_NSHARDS ? nrows / WDS_ESTIMATED_NSHARDS : nrows;
+    if (!has_key && info->nOrderBy > 0 && info->aOrderBy[0].iColumn < 0 && !info->aOrderBy[0].desc) {
+        info->orderByConsumed = 1; /* as they come; what follows a rowid in ORDER BY changes nothing */
+        sqlite3_str_appendall(text, "; in order");
+    }
+    info->estimatedRows = (sqlite3_int64)nrows;
+    info->estimatedCost = nrows + (has_url ? 1 : WDS_ESTIMATED_NSHARDS); /* a look at each shard */
+    return npyext_plan_give(&plan, text, info);
+}
+
+/* ---- a cursor ---- */
 
 typedef struct wds_cursor {
     sqlite3_vtab_cursor base;
@@ -48,7 +109,7 @@ static int wds_nexts_of(const wds_cursor *cursor) {
     return wds_table_of(cursor)->base.declaration.ncolumns - NPYEXT_WDS_FIRST_EXT;
 }
 
-int npyext_wds_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
+static int wds_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     npyext_table *table = (npyext_table *)vtab;
     npyext_connection *connection = table->connection;
     wds_cursor *opened = npyx_alloc_zeroed(&connection->host, sizeof *opened);
@@ -90,7 +151,7 @@ static void wds_clear_files(wds_cursor *cursor) {
     cursor->files.paths.arena.host = host;
 }
 
-int npyext_wds_close(sqlite3_vtab_cursor *cursor) {
+static int wds_close(sqlite3_vtab_cursor *cursor) {
     wds_cursor *closed = (wds_cursor *)cursor;
     npyext_counters_share(wds_connection_of(closed));
     wds_clear_files(closed);
@@ -283,7 +344,7 @@ static npyx_status wds_take_arguments(wds_cursor *cursor, const char *sentence, 
     return NPYX_OK;
 }
 
-int npyext_wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
+static int wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
                       sqlite3_value **argv) {
     (void)idx_num;
     wds_cursor *cursor = (wds_cursor *)base;
@@ -292,7 +353,10 @@ int npyext_wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *senten
     if (table->is_damaged)
         return npyext_report(base->pVtab, (npyext_place){.path = table->name}, &table->damage);
     if (table->writer != NULL) {
-        npyext_shard_writer_fail_read(table->writer, &error);
+        npyx_error_set(&error, NPYX_INVALID, -1,
+                       "table %.60s only adds samples; to read committed ones, create another table, as in "
+                       "CREATE VIRTUAL TABLE s USING wds('train-*.tar')",
+                       table->writer->table);
         return npyext_report(base->pVtab, (npyext_place){.path = table->writer->path}, &error);
     }
     npyext_connection_begin(table->connection);
@@ -318,7 +382,7 @@ int npyext_wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *senten
     return code;
 }
 
-int npyext_wds_next(sqlite3_vtab_cursor *base) {
+static int wds_next(sqlite3_vtab_cursor *base) {
     wds_cursor *cursor = (wds_cursor *)base;
     npyx_error error;
     if (wds_is_sought(cursor)) {
@@ -336,11 +400,11 @@ int npyext_wds_next(sqlite3_vtab_cursor *base) {
     return wds_find_row(cursor, &error) == NPYX_OK ? SQLITE_OK : wds_report(cursor, &error);
 }
 
-int npyext_wds_eof(sqlite3_vtab_cursor *cursor) {
+static int wds_eof(sqlite3_vtab_cursor *cursor) {
     return ((wds_cursor *)cursor)->is_eof;
 }
 
-int npyext_wds_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
+static int wds_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
     wds_cursor *cursor = (wds_cursor *)base;
     npyx_error error;
     if (wds_count_up_to(cursor, cursor->file, &error) != NPYX_OK)
@@ -405,7 +469,7 @@ static void wds_report_part(wds_cursor *cursor, sqlite3_context *context, int nu
         (npyext_place){.path = cursor->shard->path, .entry = name->status == NPYX_OK ? &entry : NULL}, error);
 }
 
-int npyext_wds_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number) {
+static int wds_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number) {
     wds_cursor *cursor = (wds_cursor *)base;
     const npyx_samples *samples = &cursor->shard->samples;
     npyx_error error;
@@ -435,3 +499,16 @@ int npyext_wds_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int n
         wds_report_part(cursor, context, number, &error);
     return SQLITE_OK;
 }
+
+const sqlite3_module npyext_wds_module = {
+    .iVersion = 3,
+    .xBestIndex = wds_best_index,
+    .xOpen = wds_open,
+    .xClose = wds_close,
+    .xFilter = wds_filter,
+    .xNext = wds_next,
+    .xEof = wds_eof,
+    .xColumn = wds_column,
+    .xRowid = wds_rowid,
+    NPYEXT_TABLE_METHODS,
+};

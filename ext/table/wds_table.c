@@ -1,68 +1,11 @@
 /* CREATE VIRTUAL TABLE s USING wds(shards, ...): the samples of WebDataset's shards as a table. */
 
 #include "wds_table.h"
-#include "shard_writer.h"
-
-/* Planning reads no headers, so these are guesses, which make a join look up keys rather than sort the
- * samples. */
-static const double WDS_ESTIMATED_NROWS = 100000, WDS_ESTIMATED_NSHARDS = 100;
 
 static const npyext_declared_column wds_first_columns[] = {
     [NPYEXT_WDS_KEY] = {.name = "__key__", .type = NPYEXT_TABLE_TEXT},
     [NPYEXT_WDS_URL] = {.name = "__url__", .type = NPYEXT_TABLE_TEXT},
 };
-
-/* ---- xBestIndex ---- */
-
-/* The constraint `column = value` or `column IN (...)`, compared as text; -1 if there is none. SQLite checks
- * it again, since the value may not be a text. Before 3.38 the two cannot be told apart. */
-static int wds_find_equality(sqlite3_index_info *info, int column) {
-    if (sqlite3_libversion_number() < 3038000)
-        return -1;
-    for (int i = 0; i < info->nConstraint; i++) {
-        if (info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ && info->aConstraint[i].usable &&
-            info->aConstraint[i].iColumn == column &&
-            sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0 && !npyext_is_doubtful(info, i))
-            return i;
-    }
-    return -1;
-}
-
-static bool wds_take_equality(sqlite3_index_info *info, int column, int term, npyext_plan *plan,
-                              sqlite3_str *text) {
-    int i = wds_find_equality(info, column);
-    if (i < 0 || plan->nterms == NPYEXT_MAX_TERMS)
-        return false;
-    /* All values of an IN at once: one by one, SQLite would compare each as a text, even a number. */
-    bool is_in = sqlite3_vtab_in(info, i, -1) && sqlite3_vtab_in(info, i, 1);
-    sqlite3_str_appendf(text, "%s%s%s", plan->nterms == 0 ? " by " : ", ", wds_first_columns[column].name,
-                        is_in ? " IN ?" : "=?");
-    plan->terms[plan->nterms++] =
-        (npyext_term){.column = (unsigned char)term,
-                      .op = (unsigned char)(is_in ? NPYEXT_OP_IN : SQLITE_INDEX_CONSTRAINT_EQ)};
-    info->aConstraintUsage[i].argvIndex = plan->nterms;
-    return true;
-}
-
-static int wds_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {
-    const npyext_table *table = (const npyext_table *)vtab;
-    const char *path = table->declaration.arguments[NPYEXT_TABLE_PATH];
-    npyext_plan plan = {.used = info->colUsed};
-    sqlite3_str *text = sqlite3_str_new(NULL);
-    sqlite3_str_appendf(text, "%s", path == NULL ? "a damaged declaration" : path);
-    double nrows = npyext_table_take_rowid(info, WDS_ESTIMATED_NROWS, &plan, text);
-    bool has_key = wds_take_equality(info, NPYEXT_WDS_KEY, NPYEXT_WDS_KEY_TERM, &plan, text);
-    bool has_url = wds_take_equality(info, NPYEXT_WDS_URL, NPYEXT_WDS_URL_TERM, &plan, text);
-    nrows = has_key ? 1 : nrows;
-    nrows = has_url && nrows > WDS_ESTIMATED_NSHARDS ? nrows / WDS_ESTIMATED_NSHARDS : nrows;
-    if (!has_key && info->nOrderBy > 0 && info->aOrderBy[0].iColumn < 0 && !info->aOrderBy[0].desc) {
-        info->orderByConsumed = 1; /* as they come; what follows a rowid in ORDER BY changes nothing */
-        sqlite3_str_appendall(text, "; in order");
-    }
-    info->estimatedRows = (sqlite3_int64)nrows;
-    info->estimatedCost = nrows + (has_url ? 1 : WDS_ESTIMATED_NSHARDS); /* a look at each shard */
-    return npyext_plan_give(&plan, text, info);
-}
 
 /* ---- columns ---- */
 
@@ -179,7 +122,7 @@ static npyx_status wds_make_columns(npyext_table *base, npyext_place *place, npy
 
 static npyx_status wds_check_arguments(const npyext_declaration *declaration, npyx_error *error) {
     const char *const *arguments = declaration->arguments;
-    bool writes = npyext_table_is_writing(declaration);
+    bool writes = declaration->mode != NPYEXT_TABLE_READS;
     if (writes && arguments[NPYEXT_TABLE_COLUMNS] == NULL)
         return npyx_refuse(error, "a table that writes needs columns, as in columns='jpg, cls'");
     for (int i = NPYEXT_TABLE_MAXCOUNT; i <= NPYEXT_TABLE_MAXSIZE; i++) {
@@ -193,7 +136,7 @@ static npyx_status wds_check_arguments(const npyext_declaration *declaration, np
 static npyx_status wds_make_writer(npyext_table *table, npyext_transaction **writer, npyx_error *error) {
     int max_ncolumns = sqlite3_limit(table->connection->db, SQLITE_LIMIT_COLUMN, -1);
     NPYX_TRY(wds_make_named(&table->declaration, max_ncolumns, error));
-    return npyext_shard_writer_new(table->connection, table->name, &table->declaration, writer, error);
+    return npyext_shard_writer_new(table, writer, error);
 }
 
 /* A column's type follows from its name. */
@@ -210,10 +153,6 @@ static npyx_status wds_check_declared(const npyext_declaration *declaration, npy
                                 "the table's declaration is not that of a table of samples");
 }
 
-static void wds_clear(npyext_table *table) {
-    npyext_wds_shards_clear((npyext_wds_table *)table);
-}
-
 const npyext_table_kind npyext_wds_table_kind = {
     .module = "wds",
     .table_nbytes = sizeof(npyext_wds_table),
@@ -225,19 +164,6 @@ const npyext_table_kind npyext_wds_table_kind = {
     .check = wds_check_arguments,
     .make = wds_make_columns,
     .check_declared = wds_check_declared,
-    .clear = wds_clear,
+    .clear = npyext_wds_shards_clear,
     .make_writer = wds_make_writer,
-};
-
-const sqlite3_module npyext_wds_module = {
-    .iVersion = 3,
-    .xBestIndex = wds_best_index,
-    .xOpen = npyext_wds_open,
-    .xClose = npyext_wds_close,
-    .xFilter = npyext_wds_filter,
-    .xNext = npyext_wds_next,
-    .xEof = npyext_wds_eof,
-    .xColumn = npyext_wds_column,
-    .xRowid = npyext_wds_rowid,
-    NPYEXT_TABLE_METHODS,
 };

@@ -69,23 +69,25 @@ npyx_status npyext_wds_resolve(const npyext_wds_table *table, npyext_files *file
 /* Whether the directories take more memory than is kept. */
 bool npyext_wds_is_full(const npyext_wds_table *table);
 
-/* Forgets all; none may be in use. */
-void npyext_wds_shards_clear(npyext_wds_table *table);
+/* Forgets all; none may be in use. For the table's kind. */
+void npyext_wds_shards_clear(npyext_table *base);
+
+/* ---- the writer ----
+ * What a table of samples with mode='w+' or 'a' writes: shards, one after the other, as WebDataset's
+ * ShardWriter writes them with mtime=0.
+ *
+ *     out-000000.tar        out-000001.tar        out-000002.tar
+ *     finished, rests       finished, rests       samples are added
+ *
+ * A full shard rests under a name beside its path, without a descriptor (target.h). The end of a transaction
+ * publishes all of them, in order. Each transaction continues with the last shard, unless that is full, in a
+ * copy.
+ */
+
+/* Makes the writer that the declaration's arguments and columns describe. NPYX_INVALID or NPYX_NOMEM. */
+npyx_status npyext_shard_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error);
 
 /* ---- the table ---- */
-
-/* The columns of a plan's terms, after the rowid's. */
-enum { NPYEXT_WDS_KEY_TERM = NPYEXT_TABLE_ROWID + 1, NPYEXT_WDS_URL_TERM };
-
-/* The cursor's methods. */
-int npyext_wds_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor);
-int npyext_wds_close(sqlite3_vtab_cursor *cursor);
-int npyext_wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
-                      sqlite3_value **argv);
-int npyext_wds_next(sqlite3_vtab_cursor *base);
-int npyext_wds_eof(sqlite3_vtab_cursor *cursor);
-int npyext_wds_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number);
-int npyext_wds_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid);
 
 /* CREATE VIRTUAL TABLE s USING wds(...). */
 extern const npyext_table_kind npyext_wds_table_kind;

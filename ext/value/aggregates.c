@@ -252,16 +252,10 @@ static npyx_status archive_append(npyext_group *group, npyx_error *error) {
     return npyext_stream_member(&a->value, a->writer, format, &name, method, error);
 }
 
-/* The buffer's memory was allocated by SQLite, and passes to it. */
 static npyx_status archive_finish(npyext_group *group, npyx_error *error) {
     archive_group *a = (archive_group *)group;
     NPYX_TRY(npyx_archive_writer_finish(a->writer, error));
-    if (a->out.nbytes == 0) {
-        sqlite3_result_zeroblob(group->context, 0);
-    } else {
-        sqlite3_result_blob64(group->context, a->out.bytes, a->out.nbytes, sqlite3_free);
-        a->out = (npyx_buffer){.host = a->out.host};
-    }
+    npyext_result_buffer(group->context, &a->out);
     return NPYX_OK;
 }
 

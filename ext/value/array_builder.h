@@ -41,12 +41,9 @@ static inline uint8_t *npyext_array_builder_items(npyext_array_builder *builder)
     return (uint8_t *)builder->out.bytes + NPYEXT_HEADER_NBYTES;
 }
 
-/* Turns nitems int64 items of one byte order into float64 of another, in place. NPYX_INVALID if an item is
- * not exactly a float64, since nobody asked for rounding; *item is its number. */
-npyx_status npyext_items_widen(uint8_t *items, int64_t nitems, bool from_big_endian, bool to_big_endian,
-                               int64_t *item, npyx_error *error);
-/* The same for all items of the builder, which become the host's float64. They were int64: the host's if
- * there is no dtype yet, or the dtype's. */
+/* Turns all items, which were int64, into the host's float64, in place. NPYX_INVALID if one is not exactly a
+ * float64, since nobody asked for rounding; *item is its number. They were the host's int64 if there is no
+ * dtype yet, or else the dtype's. */
 npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *item, npyx_error *error);
 /* NPYX_INVALID unless an integer is exactly a float64; the error is that of widening. */
 npyx_status npyext_check_exact(int64_t value, npyx_error *error);
@@ -56,7 +53,7 @@ npyx_status npyext_check_exact(int64_t value, npyx_error *error);
 npyx_status npyext_array_builder_result(npyext_array_builder *builder, sqlite3_context *context, int ndim,
                                         const int64_t *shape, npyx_error *error);
 
-/* ---- items given as one SQL value: row_value.c ----
+/* ---- items given as one SQL value ----
  *
  * Raw bytes (little-endian, in C order: what `data` and npy_data give), JSON, or an array (a .npy BLOB or a
  * handle).

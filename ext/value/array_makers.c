@@ -1,18 +1,8 @@
 /* Functions that make an array from something else: from JSON, raw items, a member of an archive. */
-#include "format/header_npy.h"
+#include "format/header.h"
 #include "item/convert.h"
 #include "item/encode.h"
 #include "scalars.h"
-
-/* Appends the header and room for the items of a new array in C order; *items is where they go. */
-static npyx_status append_header(npyext_call *c, const npyx_dtype *dtype, int ndim, const int64_t *shape,
-                                 int64_t nelem, uint8_t **items) {
-    npyx_header_npy_append(dtype, ndim, shape, false, &c->out);
-    NPYX_TRY(npyx_buffer_check(&c->out, &c->error));
-    NPYX_TRY(npyext_items_reserve(&c->out, dtype, nelem, items, &c->error));
-    c->out.nbytes += (size_t)(nelem * dtype->itemsize);
-    return NPYX_OK;
-}
 
 /* ---- npy_from_json ---- */
 
@@ -30,7 +20,7 @@ static npyx_status make_of_json(npyext_call *c) {
         dtype = NULL; /* `U` without a length: take the longest text's */
     if (dtype == NULL)
         NPYX_TRY(npyx_json_dtype(&c->arena, &form, &dtype, &c->error));
-    NPYX_TRY(append_header(c, dtype, form.ndim, form.shape, form.nelem, &items));
+    NPYX_TRY(npyext_call_append_array(c, dtype, form.ndim, form.shape, form.nelem, &items));
     return npyx_encode_json(c->out.host, text.bytes, text.nbytes, dtype, form.ndim, form.shape, items,
                             &c->error);
 }
@@ -76,7 +66,7 @@ static npyx_status make_of_data(npyext_call *c) {
     NPYX_TRY(npyext_call_integers(c, 2, "shape", shape, &ndim));
     NPYX_TRY(count_items(c, data.nbytes, dtype, shape, ndim, &nelem));
     NPYX_TRY(npyx_shape_resolve(shape, ndim, nelem, &c->error));
-    NPYX_TRY(append_header(c, dtype, ndim, shape, nelem, &items));
+    NPYX_TRY(npyext_call_append_array(c, dtype, ndim, shape, nelem, &items));
     memcpy(items, data.bytes, data.nbytes);
     npyx_element_swap(dtype, items, nelem); /* from little-endian: the swap is its own inverse */
     return NPYX_OK;

@@ -65,7 +65,7 @@ typedef struct plot {
     npyx_buffer *out;
     int64_t nlines, nelem; /* lines, and items of each */
     int64_t nnan, ninf, nfinite;
-    npyx_value title;
+    npyx_buffer title;
     plot_axis x, y;
     bool has_marks[PLOT_WIDTH]; /* by pixel: there is an item that is not finite */
     /* of the current line */
@@ -99,6 +99,10 @@ static void plot_append_place(npyx_buffer *out, plot_place place) {
 static plot_place plot_place_of(const plot_axis *axis, double value) {
     double part = (value - axis->lo) / (axis->hi - axis->lo);
     return axis->from + (plot_place)floor(part * (axis->to - axis->from) + 0.5);
+}
+
+static plot_place plot_place_of_tick(const plot_axis *axis, int64_t k) {
+    return plot_place_of(axis, plot_scaled((double)(k * axis->ticks.factor), axis->ticks.exponent));
 }
 
 /* ---- axes ---- */
@@ -272,14 +276,12 @@ static void plot_append_rules(plot *p) {
     npyx_buffer *out = p->out;
     npyx_buffer_append_text(out, "<path stroke=\"#e4e4e4\" d=\"");
     for (int64_t k = p->y.ticks.first; k <= p->y.ticks.last && p->nfinite > 0; k++) {
-        plot_place y =
-            plot_place_of(&p->y, plot_scaled((double)(k * p->y.ticks.factor), p->y.ticks.exponent));
+        plot_place y = plot_place_of_tick(&p->y, k);
         plot_append_rule(out, p->x.from, y, p->x.to, y);
     }
     npyx_buffer_append_text(out, "\"/>\n<path stroke=\"#888\" d=\"");
     for (int64_t k = p->x.ticks.first; k <= p->x.ticks.last && p->nelem > 0; k++) {
-        plot_place x =
-            plot_place_of(&p->x, plot_scaled((double)(k * p->x.ticks.factor), p->x.ticks.exponent));
+        plot_place x = plot_place_of_tick(&p->x, k);
         plot_append_rule(out, x, p->y.from, x, p->y.from + 50);
     }
     plot_append_rule(out, p->x.from, p->y.from, p->x.to, p->y.from);
@@ -300,12 +302,9 @@ static void plot_append_label(npyx_buffer *out, plot_place x, plot_place y, cons
 static void plot_append_labels(plot *p) {
     const plot_ticks *x = &p->x.ticks, *y = &p->y.ticks;
     for (int64_t k = y->first; k <= y->last && p->nfinite > 0; k++)
-        plot_append_label(p->out, p->x.from - 60,
-                          plot_place_of(&p->y, plot_scaled((double)(k * y->factor), y->exponent)) + 40, "end",
-                          y, k);
+        plot_append_label(p->out, p->x.from - 60, plot_place_of_tick(&p->y, k) + 40, "end", y, k);
     for (int64_t k = x->first; k <= x->last && p->nelem > 0; k++)
-        plot_append_label(p->out, plot_place_of(&p->x, plot_scaled((double)(k * x->factor), x->exponent)),
-                          p->y.from + 190, "middle", x, k);
+        plot_append_label(p->out, plot_place_of_tick(&p->x, k), p->y.from + 190, "middle", x, k);
 }
 
 /* Shows which line has which colour. */
@@ -518,27 +517,24 @@ static npyx_status plot_check(plot *p) {
 
 static npyx_status plot_read_title(plot *p) {
     npyext_call *c = p->c;
-    int type = c->argc < 2 ? SQLITE_NULL : sqlite3_value_type(c->argv[1]);
     npyx_value text;
-    npyx_buffer valid = {.host = c->out.host};
-    p->title = (npyx_value){.kind = NPYX_VALUE_NULL};
+    int type = npyext_call_type(c, 1);
     if (type == SQLITE_NULL)
         return NPYX_OK;
     if (type == SQLITE_BLOB)
         return npyext_call_refuse(c, "the title must be a TEXT, not a BLOB");
     NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
-    npyx_buffer_append_utf8(&valid, text.bytes, text.nbytes);
-    npyx_status status = npyx_buffer_check(&valid, &c->error);
-    if (status == NPYX_OK) {
-        p->title.bytes = npyx_arena_copy(&c->arena, valid.bytes == NULL ? "" : valid.bytes, valid.nbytes);
-        p->title.nbytes = valid.nbytes;
-        status = npyx_check_memory(p->title.bytes, &c->error);
-    }
-    npyx_buffer_clear(&valid);
-    return status;
+    npyx_buffer_append_utf8(&p->title, text.bytes, text.nbytes);
+    return npyx_buffer_check(&p->title, &c->error);
 }
 
-static npyx_status plot_make(plot *p, npyx_source *source, npyx_reals *reals) {
+static npyx_status plot_make(plot *p, npyx_reals *reals) {
+    npyext_call *c = p->c;
+    npyx_source *source = NULL;
+    NPYX_TRY(plot_check(p));
+    NPYX_TRY(plot_read_title(p));
+    npyext_connection_begin(c->value.connection);
+    NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     NPYX_TRY(plot_find_range(p, source, reals));
     plot_append_frame(p);
     if (p->nnan + p->ninf < p->nlines * p->nelem)
@@ -550,16 +546,12 @@ static npyx_status plot_make(plot *p, npyx_source *source, npyx_reals *reals) {
 }
 
 static npyx_status plot_run(npyext_call *c) {
-    plot p = {.c = c, .out = &c->out, .dots.host = c->out.host};
-    npyx_source *source = NULL;
+    plot p = {.c = c, .out = &c->out, .dots.host = c->out.host, .title.host = c->out.host};
     npyx_reals reals = {0};
-    NPYX_TRY(plot_check(&p));
-    NPYX_TRY(plot_read_title(&p));
-    npyext_connection_begin(c->value.connection);
-    NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
-    npyx_status status = plot_make(&p, source, &reals);
+    npyx_status status = plot_make(&p, &reals);
     npyx_reals_clear(&reals);
     npyx_buffer_clear(&p.dots);
+    npyx_buffer_clear(&p.title);
     return status;
 }
 

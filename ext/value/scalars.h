@@ -103,6 +103,10 @@ npyx_status npyext_call_fault(npyext_call *c, npyx_status status);
 /* Appends the view as numpy.save writes it: in Fortran order if the items are stored that way. */
 npyx_status npyext_call_append_view(npyext_call *c);
 
+/* Appends the header of a new array in C order, and room for its items: *items is where they go. */
+npyx_status npyext_call_append_array(npyext_call *c, const npyx_dtype *dtype, int ndim, const int64_t *shape,
+                                     int64_t nelem, uint8_t **items);
+
 /* Makes `out` the result; its memory passes to SQLite. */
 npyx_status npyext_call_give(npyext_call *c, npyext_gives gives);
 
@@ -110,6 +114,14 @@ npyx_status npyext_call_give(npyext_call *c, npyext_gives gives);
  * NPYX_DONE if the argument is NULL. Messages call the argument `what`.
  */
 
+/* Its type; SQLITE_NULL if it was left out. */
+static inline int npyext_call_type(const npyext_call *c, int number) {
+    return c->argc <= number ? SQLITE_NULL : sqlite3_value_type(c->argv[number]);
+}
+/* An INTEGER from least to most; if it is left out or NULL, *integer stays as it is. The advice ends the
+ * message about anything else. */
+npyx_status npyext_call_integer(npyext_call *c, int number, const char *what, int least, int most,
+                                const char *advice, int64_t *integer);
 /* A TEXT or, if kind says so, a BLOB; its bytes stay the argument's, and are never NULL. The message about
  * anything else is made of what (for a BLOB, all that was expected), what was found, and the advice. */
 npyx_status npyext_call_read(npyext_call *c, int number, npyx_value_kind kind, const char *what,

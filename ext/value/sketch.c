@@ -7,23 +7,12 @@
 
 /* ---- npy_sketch(array [, k]) ---- */
 
-static npyx_status sketch_read_k(npyext_call *c, int64_t *k) {
-    int type = c->argc < 2 ? SQLITE_NULL : sqlite3_value_type(c->argv[1]);
-    *k = NPYX_SKETCH_DEFAULT_K;
-    if (type == SQLITE_NULL)
-        return NPYX_OK;
-    *k = sqlite3_value_int64(c->argv[1]);
-    if (type != SQLITE_INTEGER || *k < NPYX_SKETCH_MIN_K || *k > NPYX_SKETCH_MAX_K)
-        return npyext_call_refuse(c, "k must be an INTEGER from %d to %d; larger is more exact",
-                                  NPYX_SKETCH_MIN_K, NPYX_SKETCH_MAX_K);
-    return NPYX_OK;
-}
-
 static npyx_status sketch_run(npyext_call *c) {
     npyx_source *source = NULL;
     npyx_sketch sketch;
-    int64_t k;
-    NPYX_TRY(sketch_read_k(c, &k));
+    int64_t k = NPYX_SKETCH_DEFAULT_K;
+    NPYX_TRY(
+        npyext_call_integer(c, 1, "k", NPYX_SKETCH_MIN_K, NPYX_SKETCH_MAX_K, "; larger is more exact", &k));
     NPYX_TRY(npyx_sketch_check(c->view.dtype, &c->error));
     npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
@@ -115,7 +104,7 @@ static npyx_status merge_finish(npyext_group *group, npyx_error *error) {
     npyx_sketch_append(&g->sketch, &out);
     npyx_status status = npyx_buffer_check(&out, error);
     if (status == NPYX_OK) /* SQLite reports it if it exceeds its limit */
-        sqlite3_result_blob64(group->context, out.bytes, out.nbytes, SQLITE_TRANSIENT);
+        npyext_result_buffer(group->context, &out);
     npyx_buffer_clear(&out);
     return status;
 }

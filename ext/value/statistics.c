@@ -1,27 +1,36 @@
 /*
  * Statistics as functions of an array: of all its items, one value; if axes are left, another array.
  *
- * Each statistic is a dtype of its items, and a way to make an item from npyx_stats. Items become SQL values
- * as they do elsewhere, so a function returns what the table function npy_stats shows.
+ * Each statistic has a dtype of its items, and makes an item from npyx_stats. Items become SQL values as they
+ * do elsewhere, so a function returns what the table function npy_stats shows.
  */
 #include <math.h>
 
-#include "format/header_npy.h"
 #include "item/encode.h"
 #include "scalars.h"
 #include "stat/quantile.h"
 #include "stat/reduction.h"
 #include "walk/reader.h"
 
-typedef struct statistic {
-    const char *aggregate; /* the aggregate that does the same for rows; NULL: none */
-    bool needs_order;      /* it needs an item's position */
-    /* The type of the result's items; NPYX_NTYPES if items of this dtype have no such statistic. */
-    npyx_type (*type_of)(const npyx_dtype *dtype);
-    /* Writes an item of that type; false if there is none for these items. reduction: NULL if stats are of
-     * all items, in C order. put itself is NULL for the median. */
-    bool (*put)(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item);
+typedef enum statistic {
+    STATISTIC_SUM,
+    STATISTIC_MEAN,
+    STATISTIC_STD,
+    STATISTIC_MIN,
+    STATISTIC_MAX,
+    STATISTIC_ARGMIN,
+    STATISTIC_ARGMAX,
+    STATISTIC_MEDIAN
 } statistic;
+
+typedef struct statistic_call {
+    npyext_call *c;
+    statistic statistic;
+    const char *word; /* the function's name after `npy_` */
+    npyx_dtype dtype; /* of the result */
+    bool axes[NPYX_MAX_NDIM];
+    bool has_axes;
+} statistic_call;
 
 static void statistic_put_f64(double real, uint8_t *item) {
     memcpy(item, &real, sizeof real);
@@ -33,13 +42,9 @@ static void statistic_put_u64(uint64_t integer, uint8_t *item) {
 
 /* ---- which dtypes have which statistics ---- */
 
-static bool statistic_is_complex(const npyx_dtype *dtype) {
-    return npyx_dtype_kind(dtype) == 'c';
-}
-
-static npyx_type statistic_type_sum(const npyx_dtype *dtype) {
+static npyx_type statistic_type_of_sum(const npyx_dtype *dtype) {
     char kind = npyx_dtype_kind(dtype);
-    if (statistic_is_complex(dtype))
+    if (kind == 'c')
         return NPYX_C16;
     if (kind == 'm')
         return NPYX_TIMEDELTA;
@@ -48,39 +53,30 @@ static npyx_type statistic_type_sum(const npyx_dtype *dtype) {
     return kind == 'u' ? NPYX_U8 : kind == 'b' || kind == 'i' ? NPYX_I8 : NPYX_F8;
 }
 
-static npyx_type statistic_type_mean(const npyx_dtype *dtype) {
-    if (statistic_is_complex(dtype))
+/* The type of the result's items; NPYX_NTYPES if items of this dtype have no such statistic. */
+static npyx_type statistic_type_of(statistic statistic, const npyx_dtype *dtype) {
+    bool is_mean = statistic == STATISTIC_MEAN, is_real = npyx_dtype_is_real(dtype);
+    bool has_order =
+        is_real || npyx_type_is_date(dtype->type) || dtype->type == NPYX_BYTES || dtype->type == NPYX_TEXT;
+    switch (statistic) {
+    case STATISTIC_SUM: return statistic_type_of_sum(dtype);
+    case STATISTIC_MIN:
+    case STATISTIC_MAX: return has_order ? dtype->type : NPYX_NTYPES;
+    case STATISTIC_ARGMIN:
+    case STATISTIC_ARGMAX: return has_order ? NPYX_I8 : NPYX_NTYPES;
+    default: break;
+    }
+    if (is_mean && npyx_dtype_kind(dtype) == 'c')
         return NPYX_C16;
-    if (dtype->type == NPYX_DATETIME)
+    if (dtype->type == NPYX_DATETIME && statistic != STATISTIC_STD)
         return NPYX_DATETIME;
-    return npyx_dtype_is_real(dtype) || dtype->type == NPYX_TIMEDELTA ? NPYX_F8 : NPYX_NTYPES;
-}
-
-static npyx_type statistic_type_std(const npyx_dtype *dtype) {
-    return npyx_dtype_is_real(dtype) || dtype->type == NPYX_TIMEDELTA ? NPYX_F8 : NPYX_NTYPES;
-}
-
-static npyx_type statistic_type_extreme(const npyx_dtype *dtype) {
-    bool has_order = npyx_dtype_is_real(dtype) || npyx_type_is_date(dtype->type) ||
-                     dtype->type == NPYX_BYTES || dtype->type == NPYX_TEXT;
-    return has_order ? dtype->type : NPYX_NTYPES;
-}
-
-static npyx_type statistic_type_place(const npyx_dtype *dtype) {
-    return statistic_type_extreme(dtype) == NPYX_NTYPES ? NPYX_NTYPES : NPYX_I8;
-}
-
-static npyx_type statistic_type_median(const npyx_dtype *dtype) {
-    if (dtype->type == NPYX_DATETIME)
-        return NPYX_DATETIME;
-    return npyx_dtype_is_real(dtype) || dtype->type == NPYX_TIMEDELTA ? NPYX_F8 : NPYX_NTYPES;
+    return is_real || dtype->type == NPYX_TIMEDELTA ? NPYX_F8 : NPYX_NTYPES;
 }
 
 /* ---- making items of them ---- */
 
 /* statistic_check_sum refuses sums that fit neither int64 nor, if the items are unsigned, uint64. */
-static bool statistic_put_sum(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
-    (void)reduction;
+static void statistic_put_sum(const npyx_stats *stats, uint8_t *item) {
     if (stats->form == NPYX_STATS_COMPLEX) {
         statistic_put_f64(npyx_stats_sum(stats), item);
         statistic_put_f64(npyx_stats_imaginary_sum(stats), item + 8);
@@ -89,26 +85,17 @@ static bool statistic_put_sum(const npyx_reduction *reduction, const npyx_stats 
     } else {
         statistic_put_u64(stats->wide_sum.low, item);
     }
-    return true;
 }
 
-static bool statistic_put_mean(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
-    (void)reduction;
+static void statistic_put_mean(const npyx_stats *stats, uint8_t *item) {
     if (stats->dtype->type == NPYX_DATETIME) {
         statistic_put_u64(stats->count > 0 ? (uint64_t)npyx_stats_nearest_mean(stats) : (uint64_t)1 << 63,
                           item);
-        return true;
+        return;
     }
     statistic_put_f64(npyx_stats_mean(stats), item);
     if (stats->form == NPYX_STATS_COMPLEX)
         statistic_put_f64(npyx_stats_imaginary_mean(stats), item + 8);
-    return true;
-}
-
-static bool statistic_put_std(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
-    (void)reduction;
-    statistic_put_f64(sqrt(npyx_stats_m2(stats) / (double)stats->count), item);
-    return true;
 }
 
 /* The extreme, in the host's byte order. If no item counts, it is NaN or NaT; false if the dtype has
@@ -127,16 +114,6 @@ static bool statistic_put_extreme(const npyx_stats *stats, int k, uint8_t *item)
     return true;
 }
 
-static bool statistic_put_min(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
-    (void)reduction;
-    return statistic_put_extreme(stats, NPYX_LEAST, item);
-}
-
-static bool statistic_put_max(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
-    (void)reduction;
-    return statistic_put_extreme(stats, NPYX_GREATEST, item);
-}
-
 static bool statistic_put_place(const npyx_reduction *reduction, const npyx_stats *stats, int k,
                                 uint8_t *item) {
     int64_t position = stats->extremes[k].position;
@@ -146,35 +123,40 @@ static bool statistic_put_place(const npyx_reduction *reduction, const npyx_stat
     return position >= 0;
 }
 
-static bool statistic_put_argmin(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
-    return statistic_put_place(reduction, stats, NPYX_LEAST, item);
-}
-
-static bool statistic_put_argmax(const npyx_reduction *reduction, const npyx_stats *stats, uint8_t *item) {
-    return statistic_put_place(reduction, stats, NPYX_GREATEST, item);
+/* Writes an item of the result's type; false if there is none for these items. reduction: NULL if stats are
+ * of all items, in C order. */
+static bool statistic_put(const statistic_call *s, const npyx_reduction *reduction, const npyx_stats *stats,
+                          uint8_t *item) {
+    switch (s->statistic) {
+    case STATISTIC_SUM: statistic_put_sum(stats, item); return true;
+    case STATISTIC_MEAN: statistic_put_mean(stats, item); return true;
+    case STATISTIC_STD:
+        statistic_put_f64(sqrt(npyx_stats_m2(stats) / (double)stats->count), item);
+        return true;
+    case STATISTIC_MIN: return statistic_put_extreme(stats, NPYX_LEAST, item);
+    case STATISTIC_MAX: return statistic_put_extreme(stats, NPYX_GREATEST, item);
+    case STATISTIC_ARGMIN: return statistic_put_place(reduction, stats, NPYX_LEAST, item);
+    default: return statistic_put_place(reduction, stats, NPYX_GREATEST, item);
+    }
 }
 
 /* ---- a call ---- */
 
-typedef struct statistic_call {
-    npyext_call *c;
-    const statistic *statistic;
-    const char *word; /* the function's name after `npy_` */
-    npyx_dtype dtype; /* of the result */
-    bool axes[NPYX_MAX_NDIM];
-    bool has_axes;
-} statistic_call;
-
 /* Numbers have SQL's aggregates: a query that passes one has mixed them up. */
 static npyx_status statistic_take(statistic_call *s) {
+    static const char *const aggregates[] = {[STATISTIC_SUM] = "sum",
+                                             [STATISTIC_MEAN] = "avg",
+                                             [STATISTIC_MIN] = "min",
+                                             [STATISTIC_MAX] = "max",
+                                             [STATISTIC_MEDIAN] = NULL};
     npyext_call *c = s->c;
     int type = sqlite3_value_type(c->argv[0]);
     if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
         return npyext_call_take_items(c);
-    if (s->statistic->aggregate == NULL)
+    if (aggregates[s->statistic] == NULL)
         return npyext_call_refuse(c, "takes an array, not a number");
     return npyext_call_refuse(c, "takes an array, not a number; for the numbers in rows, use %s(value)",
-                              s->statistic->aggregate);
+                              aggregates[s->statistic]);
 }
 
 /* NULL stands for all axes, like NumPy's None. */
@@ -182,7 +164,7 @@ static npyx_status statistic_read_axes(statistic_call *s) {
     npyext_call *c = s->c;
     npyx_value text;
     const int ndim = c->view.ndim;
-    int type = c->argc < 2 ? SQLITE_NULL : sqlite3_value_type(c->argv[1]);
+    int type = npyext_call_type(c, 1);
     s->has_axes = type != SQLITE_NULL;
     if (!s->has_axes)
         return NPYX_OK;
@@ -201,7 +183,7 @@ static npyx_status statistic_read_axes(statistic_call *s) {
 
 static npyx_status statistic_find_dtype(statistic_call *s) {
     const npyx_dtype *dtype = s->c->view.dtype;
-    npyx_type type = s->statistic->type_of(dtype);
+    npyx_type type = statistic_type_of(s->statistic, dtype);
     if (dtype->type == NPYX_STRUCT)
         return npyx_refuse(&s->c->error,
                            "items are structured; npy_stats has a row for each of their fields");
@@ -219,18 +201,16 @@ static npyx_status statistic_check_sum(const statistic_call *s, const npyx_stats
     char text[NPYX_WIDE_TEXT_NBYTES + 1];
     bool is_whole = stats->form == NPYX_STATS_INTEGER || stats->form == NPYX_STATS_WIDE;
     bool fits = s->dtype.type == NPYX_U8 ? stats->wide_sum.high == 0 : npyx_wide_is_i64(stats->wide_sum);
-    if (!is_whole || s->statistic->put != statistic_put_sum || fits)
+    if (!is_whole || s->statistic != STATISTIC_SUM || fits)
         return NPYX_OK;
     text[npyx_wide_text(stats->wide_sum, text)] = '\0';
     return npyx_refuse(&s->c->error, "the sum is %s, which does not fit %s", text,
                        npyx_dtype_shown(&s->dtype).name);
 }
 
-static npyx_status statistic_put(const statistic_call *s, const npyx_reduction *reduction,
-                                 const npyx_stats *stats, uint8_t *item, bool *is_known) {
-    NPYX_TRY(statistic_check_sum(s, stats));
-    *is_known = s->statistic->put(reduction, stats, item);
-    return NPYX_OK;
+/* Whether it needs an item's position. */
+static bool statistic_is_place(const statistic_call *s) {
+    return s->statistic == STATISTIC_ARGMIN || s->statistic == STATISTIC_ARGMAX;
 }
 
 /* Begins the array of the axes that are left, with an item for each coordinate; *item is the first. */
@@ -242,13 +222,7 @@ static npyx_status statistic_begin_array(const statistic_call *s, int64_t ncoord
         if (!s->axes[axis])
             shape[ndim++] = c->view.shape[axis];
     }
-    npyx_header_npy_append(&s->dtype, ndim, shape, false, &c->out);
-    return npyext_items_reserve(&c->out, &s->dtype, ncoordinates, item, &c->error);
-}
-
-static npyx_status statistic_give_array(const statistic_call *s, int64_t ncoordinates) {
-    s->c->out.nbytes += (size_t)(ncoordinates * s->dtype.itemsize);
-    return npyext_call_give(s->c, NPYEXT_GIVES_BLOB);
+    return npyext_call_append_array(c, &s->dtype, ndim, shape, ncoordinates, item);
 }
 
 static void statistic_give_item(const statistic_call *s, const uint8_t *item) {
@@ -268,27 +242,25 @@ static npyx_status statistic_append(const statistic_call *s, npyx_reduction *red
     npyx_status status;
     while ((status = npyx_reduction_next(reduction, error)) == NPYX_OK) {
         for (int64_t i = 0; i < reduction->group_ncoordinates; i++, item += s->dtype.itemsize) {
-            bool is_known = false;
-            NPYX_TRY(statistic_put(s, reduction, &reduction->stats[i], item, &is_known));
-            if (!is_known)
+            NPYX_TRY(statistic_check_sum(s, &reduction->stats[i]));
+            if (!statistic_put(s, reduction, &reduction->stats[i], item))
                 return statistic_refuse_nothing(s);
         }
     }
-    return status == NPYX_DONE ? statistic_give_array(s, reduction->ncoordinates) : status;
+    return status == NPYX_DONE ? npyext_call_give(s->c, NPYEXT_GIVES_BLOB) : status;
 }
 
 /* The value of all items; NULL if there is none. */
 static npyx_status statistic_result(const statistic_call *s, const npyx_reduction *reduction,
                                     const npyx_stats *stats) {
     npyext_call *c = s->c;
-    bool is_known = false;
     uint8_t number[NPYX_STATS_ITEM_NBYTES], *item = number;
     if (s->dtype.itemsize > NPYX_STATS_ITEM_NBYTES) {
         item = npyx_arena_alloc(&c->arena, (size_t)s->dtype.itemsize);
         NPYX_TRY(npyx_check_memory(item, &c->error));
     }
-    NPYX_TRY(statistic_put(s, reduction, stats, item, &is_known));
-    if (is_known)
+    NPYX_TRY(statistic_check_sum(s, stats));
+    if (statistic_put(s, reduction, stats, item))
         statistic_give_item(s, item);
     return NPYX_OK;
 }
@@ -312,7 +284,7 @@ static npyx_status statistic_add_small(const statistic_call *s) {
         NPYX_TRY(npyx_check_memory(extremes, &c->error));
     }
     npyx_stats_init(&stats, dtype, extremes);
-    stats.skips_moments = s->statistic->put != statistic_put_std;
+    stats.skips_moments = s->statistic != STATISTIC_STD;
     npyx_stats_add(&stats, c->value.bytes + c->view.off, c->value.array->nelem);
     return statistic_result(s, NULL, &stats);
 }
@@ -329,7 +301,7 @@ static bool statistic_is_place_in_rows(const statistic_call *s) {
     bool is_last = s->has_axes && view->ndim > 1 && s->axes[view->ndim - 1];
     for (int axis = 0; axis < view->ndim - 1; axis++)
         is_last &= !s->axes[axis];
-    return s->statistic->needs_order && is_last && is_exact && npyx_view_nelem(view) > 0;
+    return statistic_is_place(s) && is_last && is_exact && npyx_view_nelem(view) > 0;
 }
 
 /* The greatest of a row's items so far, and its place; -1: none was above -INFINITY. */
@@ -361,7 +333,7 @@ static void statistic_look(statistic_greatest *greatest, const double *reals, do
 static npyx_status statistic_find_places(const statistic_call *s, npyx_reals *reals, uint8_t *item) {
     static const statistic_greatest nothing = {-INFINITY, -1, -1};
     const int64_t length = s->c->view.shape[s->c->view.ndim - 1];
-    const double sign = s->statistic->put == statistic_put_argmin ? -1 : 1;
+    const double sign = s->statistic == STATISTIC_ARGMIN ? -1 : 1;
     statistic_greatest greatest = nothing;
     int64_t at = 0;
     npyx_status status;
@@ -393,7 +365,7 @@ static npyx_status statistic_append_places(const statistic_call *s, npyx_source 
     npyx_reals_begin(&reals, source, &c->view);
     npyx_status status = statistic_find_places(s, &reals, item);
     npyx_reals_clear(&reals);
-    return status == NPYX_DONE ? statistic_give_array(s, nrows) : status;
+    return status == NPYX_DONE ? npyext_call_give(c, NPYEXT_GIVES_BLOB) : status;
 }
 
 static npyx_status statistic_reduce(const statistic_call *s) {
@@ -401,8 +373,8 @@ static npyx_status statistic_reduce(const statistic_call *s) {
     npyx_source *source = NULL;
     npyx_reduction reduction = {0};
     const npyx_reduction_options options = {.axes = s->has_axes ? s->axes : NULL,
-                                            .is_in_order = s->statistic->needs_order,
-                                            .skips_moments = s->statistic->put != statistic_put_std};
+                                            .is_in_order = statistic_is_place(s),
+                                            .skips_moments = s->statistic != STATISTIC_STD};
     npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     if (statistic_is_place_in_rows(s))
@@ -435,7 +407,7 @@ static npyx_status median_append(const statistic_call *s, npyx_quantiles *median
     npyx_status status;
     for (; (status = npyx_quantiles_next(medians, &s->c->error)) == NPYX_OK; item += s->dtype.itemsize)
         median_put(s, medians->list, item);
-    return status == NPYX_DONE ? statistic_give_array(s, medians->ncoordinates) : status;
+    return status == NPYX_DONE ? npyext_call_give(s->c, NPYEXT_GIVES_BLOB) : status;
 }
 
 static npyx_status median_result(const statistic_call *s, const npyx_quantile *median) {
@@ -464,30 +436,26 @@ static npyx_status median_find(const statistic_call *s) {
     return status;
 }
 
-static npyx_status statistic_run(npyext_call *c, const statistic *statistic) {
+static npyx_status statistic_run(npyext_call *c, statistic statistic) {
     statistic_call s = {.c = c, .statistic = statistic, .word = c->caller->name + strlen("npy_")};
     NPYX_TRY(statistic_take(&s));
     NPYX_TRY(statistic_read_axes(&s));
     NPYX_TRY(statistic_find_dtype(&s));
-    if (statistic->put == NULL)
+    if (statistic == STATISTIC_MEDIAN)
         return median_find(&s);
     return statistic_is_small(&s) ? statistic_add_small(&s) : statistic_reduce(&s);
 }
 
-#define STATISTIC(name, aggregate, needs_order, type_of)                                                     \
+#define STATISTIC(name, of)                                                                                  \
     static npyx_status statistic_##name(npyext_call *c) {                                                    \
-        return statistic_run(c, &(const statistic){aggregate, needs_order, type_of, statistic_put_##name});  \
+        return statistic_run(c, (of));                                                                       \
     }                                                                                                        \
     NPYEXT_SCALAR(npy_##name, ANYTHING, VALUE, statistic_##name, "npy_" #name "(array)")
-STATISTIC(sum, "sum", false, statistic_type_sum);
-STATISTIC(mean, "avg", false, statistic_type_mean);
-STATISTIC(std, NULL, false, statistic_type_std);
-STATISTIC(min, "min", false, statistic_type_extreme);
-STATISTIC(max, "max", false, statistic_type_extreme);
-STATISTIC(argmin, NULL, true, statistic_type_place);
-STATISTIC(argmax, NULL, true, statistic_type_place);
-
-static npyx_status statistic_median(npyext_call *c) {
-    return statistic_run(c, &(const statistic){NULL, false, statistic_type_median, NULL});
-}
-NPYEXT_SCALAR(npy_median, ANYTHING, VALUE, statistic_median, "npy_median(array)");
+STATISTIC(sum, STATISTIC_SUM);
+STATISTIC(mean, STATISTIC_MEAN);
+STATISTIC(std, STATISTIC_STD);
+STATISTIC(min, STATISTIC_MIN);
+STATISTIC(max, STATISTIC_MAX);
+STATISTIC(argmin, STATISTIC_ARGMIN);
+STATISTIC(argmax, STATISTIC_ARGMAX);
+STATISTIC(median, STATISTIC_MEDIAN);

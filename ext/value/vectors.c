@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "format/header_npy.h"
 #include "scalars.h"
 #include "stat/correlation.h"
 #include "stat/distance.h"
@@ -140,7 +139,7 @@ typedef struct vector_norm {
 static npyx_status norm_read_ord(npyext_call *c, vector_norm *norm) {
     npyx_value value;
     *norm = (vector_norm){.ord = 2};
-    if (c->argc < 2 || sqlite3_value_type(c->argv[1]) == SQLITE_NULL)
+    if (npyext_call_type(c, 1) == SQLITE_NULL)
         return NPYX_OK;
     NPYX_TRY(npyext_value_read(c->argv[1], &value, &c->error));
     norm->is_given = true;
@@ -182,22 +181,15 @@ static double norm_add(double sum, double ord, const double *reals, int64_t nele
     return sum;
 }
 
-/* Goes through the items, for orders that do not follow from statistics. */
+/* Goes through the items, which are real, for orders that do not follow from statistics. */
 static npyx_status norm_walk(npyext_call *c, npyx_source *source, double ord, double *norm) {
-    const npyx_dtype *dtype = c->view.dtype;
-    double reals[NPYX_BLOCK_NELEM], sum = ord == -INFINITY ? INFINITY : 0;
-    npyx_blocks blocks = {0};
+    double sum = ord == -INFINITY ? INFINITY : 0;
+    npyx_reals reals = {0};
     npyx_status status;
-    npyx_blocks_begin(&blocks, source, &c->view);
-    while ((status = npyx_blocks_next(&blocks, &c->error)) == NPYX_OK) {
-        for (int64_t i = 0; i < blocks.nelem; i += NPYX_BLOCK_NELEM) {
-            int64_t n = blocks.nelem - i < NPYX_BLOCK_NELEM ? blocks.nelem - i : NPYX_BLOCK_NELEM;
-            npyx_block_reals(dtype->type, dtype->is_big_endian, blocks.items + i * dtype->itemsize,
-                             (size_t)dtype->itemsize, (size_t)n, reals);
-            sum = norm_add(sum, ord, reals, n);
-        }
-    }
-    npyx_blocks_clear(&blocks);
+    npyx_reals_begin(&reals, source, &c->view);
+    while ((status = npyx_reals_next(&reals, &c->error)) == NPYX_OK)
+        sum = norm_add(sum, ord, reals.values, reals.n);
+    npyx_reals_clear(&reals);
     *norm = isinf(ord) || ord == 1 ? sum : norm_power(sum, 1 / ord);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
@@ -269,7 +261,7 @@ NPYEXT_SCALAR(npy_norm, ANYTHING, VALUE, vector_norm_of, "npy_norm(array)");
 
 /* Whether rows are variables, which is NumPy's default. */
 static npyx_status corrcoef_read_rowvar(npyext_call *c, bool *rowvar) {
-    int type = c->argc < 2 ? SQLITE_NULL : sqlite3_value_type(c->argv[1]);
+    int type = npyext_call_type(c, 1);
     *rowvar = type == SQLITE_NULL || sqlite3_value_int64(c->argv[1]) != 0;
     if (type == SQLITE_NULL || type == SQLITE_INTEGER)
         return NPYX_OK;
@@ -302,20 +294,12 @@ static npyx_status corrcoef_run(npyext_call *c) {
     NPYX_TRY(corrcoef_read_rowvar(c, &rowvar));
     NPYX_TRY(corrcoef_find_axes(c, rowvar));
     const int64_t nvariables = c->view.shape[1], shape[2] = {nvariables, nvariables};
-    npyx_header_npy_append(&vector_float64, nvariables == 1 ? 0 : 2, shape, false, &c->out); /* as squeezed */
-    NPYX_TRY(npyext_items_reserve(&c->out, &vector_float64, nvariables * nvariables, &items, &c->error));
-    double *matrix = npyx_alloc_array(c->out.host, nvariables * nvariables, sizeof *matrix);
-    NPYX_TRY(npyx_check_memory(matrix, &c->error));
+    NPYX_TRY(npyext_call_append_array(c, &vector_float64, nvariables == 1 ? 0 : 2 /* as squeezed */, shape,
+                                      nvariables * nvariables, &items));
     npyext_connection_begin(c->value.connection);
-    npyx_status status = npyext_array_value_source(&c->value, &source, &c->error);
-    if (status == NPYX_OK)
-        status = npyx_correlation(source, &c->view, matrix, &c->error);
-    const size_t nbytes = (size_t)(nvariables * nvariables) * sizeof *matrix;
-    if (status == NPYX_OK && nbytes > 0)
-        memcpy(items, matrix, nbytes);
-    c->out.nbytes += status == NPYX_OK ? nbytes : 0;
-    npyx_free(c->out.host, matrix);
-    return status;
+    NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
+    /* aligned: a header's length is a multiple of 64 */
+    return npyx_correlation(source, &c->view, (double *)(void *)items, &c->error);
 }
 
 NPYEXT_SCALAR(npy_corrcoef, ITEMS, BLOB, corrcoef_run, "npy_corrcoef(array)");

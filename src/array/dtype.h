@@ -130,7 +130,7 @@ struct npyx_dtype {
     int64_t itemsize;
     int nfields;
     const npyx_field *fields;
-    uint64_t text_nbytes; /* of held objects: the most text that may be made of one (budget.h) */
+    uint64_t text_nbytes; /* of held objects: the most text that may be made of one (npyx_budget) */
 };
 
 /* Item sizes are C ints in NumPy. */

@@ -158,7 +158,7 @@ static npyx_status expect_parse_shape(expectation *e, npyx_span s) {
 static npyx_status parse(expectation *e, npyx_span s) {
     if (s.nbytes == 0)
         return npyx_fail(e->error, NPYX_INVALID, 0,
-                         "nothing is expected (a dtype, a shape in brackets, or one behind the other are)");
+                         "nothing is expected; give a dtype, a shape in brackets, or a dtype and a shape");
     size_t nbytes = dtype_nbytes(s);
     npyx_span dtype = npyx_span_trim((npyx_span){s.text, nbytes});
     npyx_status status = NPYX_OK;
@@ -243,12 +243,12 @@ static npyx_status fail_mismatch(const expectation *e, npyx_span wanted, const n
     npyx_buffer_append_integers(&lengths, shape, ndim);
     npyx_status status = npyx_buffer_check(&found, e->error);
     if (status == NPYX_OK)
-        status = npyx_fail(e->error, NPYX_INVALID, -1, "expected %.*s%s, found %.*s%s[%s%s]",
-                           NPYX_SHOWN(wanted.text, wanted.nbytes, EXPECT_SHOWN_NBYTES),
-                           wanted.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "",
-                           NPYX_SHOWN(found.bytes, found.nbytes, EXPECT_SHOWN_NBYTES),
-                           found.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "", npyx_buffer_text(&lengths),
-                           lengths.status == NPYX_OK ? "" : ", ...");
+        status = npyx_refuse(e->error, "expected %.*s%s, found %.*s%s[%s%s]",
+                             NPYX_SHOWN(wanted.text, wanted.nbytes, EXPECT_SHOWN_NBYTES),
+                             wanted.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "",
+                             NPYX_SHOWN(found.bytes, found.nbytes, EXPECT_SHOWN_NBYTES),
+                             found.nbytes > EXPECT_SHOWN_NBYTES ? "..." : "", npyx_buffer_text(&lengths),
+                             lengths.status == NPYX_OK ? "" : ", ...");
     npyx_buffer_clear(&found);
     return status;
 }

@@ -77,16 +77,18 @@ bool npyx_view_is_fortran(const npyx_view *view) {
 
 static npyx_status fail_field(const npyx_dtype *dtype, const char *text, size_t nbytes, npyx_error *error) {
     if (dtype->type != NPYX_STRUCT)
-        return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s': the dtype is not structured",
-                         NPYX_SHOWN(text, nbytes, 80));
+        return npyx_refuse(error, "there is no field '%.*s': the dtype is not structured",
+                           NPYX_SHOWN(text, nbytes, 80));
     npyx_name_list list = {0};
     for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;)
         npyx_name_list_add(&list, field->name, field->name_nbytes);
-    return npyx_fail(error, NPYX_INVALID, -1, "there is no field '%.*s' (there are %s)",
-                     NPYX_SHOWN(text, nbytes, 80), npyx_name_list_text(&list));
+    return npyx_refuse(error, "there is no field '%.*s' (there are %s)", NPYX_SHOWN(text, nbytes, 80),
+                       npyx_name_list_text(&list));
 }
 
-npyx_status npyx_shape_check_nelem(const int64_t *shape, int ndim, npyx_error *error) {
+/* Whether the product of a shape, axes of length 0 left out, is at most 2^63 - 1, as a header's is; otherwise
+ * NPYX_UNSUPPORTED. Then no product of some of its axes overflows. */
+static npyx_status check_nelem(const int64_t *shape, int ndim, npyx_error *error) {
     int64_t nelem = 1;
     for (int axis = 0; axis < ndim; axis++) {
         if (shape[axis] != 0 && __builtin_mul_overflow(nelem, shape[axis], &nelem))
@@ -96,11 +98,11 @@ npyx_status npyx_shape_check_nelem(const int64_t *shape, int ndim, npyx_error *e
     return NPYX_OK;
 }
 
-/* Adds the axes of a subarray after the view's. */
-static npyx_status add_axes(npyx_view *view, const npyx_field *field, npyx_error *error) {
+/* Narrows the view's items to one field, whose subarray adds its axes after the view's. NPYX_INVALID for too
+ * many dimensions. */
+static npyx_status enter_field(npyx_view *view, const npyx_field *field, npyx_error *error) {
     if (view->ndim + field->ndim > NPYX_MAX_NDIM || view->file_ndim + field->ndim > NPYX_MAX_NDIM)
-        return npyx_fail(error, NPYX_INVALID, -1, "the field's subarray makes more than %d dimensions",
-                         NPYX_MAX_NDIM);
+        return npyx_refuse(error, "the field's subarray makes more than %d dimensions", NPYX_MAX_NDIM);
     int64_t stride = field->dtype->itemsize * field->nelem;
     for (int i = 0; i < field->ndim; i++) {
         int file_axis = view->file_ndim++;
@@ -109,11 +111,7 @@ static npyx_status add_axes(npyx_view *view, const npyx_field *field, npyx_error
         view->fixed[file_axis] = -1;
         npyx_view_set_axis(view, view->ndim++, field->shape[i], stride, file_axis);
     }
-    return npyx_shape_check_nelem(view->file_shape, view->file_ndim, error);
-}
-
-npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error) {
-    NPYX_TRY(add_axes(view, field, error));
+    NPYX_TRY(check_nelem(view->file_shape, view->file_ndim, error));
     view->off += field->off;
     view->dtype = field->dtype;
     return NPYX_OK;
@@ -162,7 +160,7 @@ npyx_status npyx_view_select_field(npyx_view *view, const char *text, size_t nby
     if (!find_path(&search, view->dtype, text, nbytes))
         return fail_field(search.lacking, search.lacking_text, search.lacking_nbytes, error);
     for (int i = 0; i < search.depth; i++)
-        NPYX_TRY(npyx_view_enter_field(view, search.path[i], error));
+        NPYX_TRY(enter_field(view, search.path[i], error));
     return NPYX_OK;
 }
 
@@ -170,9 +168,8 @@ npyx_status npyx_view_reinterpret(npyx_view *view, const npyx_dtype *dtype, npyx
     if (dtype->has_objects || view->dtype->has_objects)
         return npyx_refuse(error, "items cannot be viewed as Python objects, nor these as something else");
     if (dtype->itemsize != view->dtype->itemsize)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the view has items of %" PRId64 " bytes, the array of %" PRId64, dtype->itemsize,
-                         view->dtype->itemsize);
+        return npyx_refuse(error, "the view has items of %" PRId64 " bytes, the array of %" PRId64,
+                           dtype->itemsize, view->dtype->itemsize);
     view->dtype = dtype;
     return NPYX_OK;
 }
@@ -362,7 +359,7 @@ static npyx_status find_leaves(leaf_list *list, npyx_view *view, npyx_buffer *pa
     }
     size_t kept_nbytes = path->nbytes;
     for (const npyx_field *field = NULL; (field = npyx_field_after(dtype, field)) != NULL;) {
-        NPYX_TRY(npyx_view_enter_field(view, field, error));
+        NPYX_TRY(enter_field(view, field, error));
         path->nbytes = kept_nbytes;
         if (kept_nbytes > 0)
             npyx_buffer_append_char(path, '.');
@@ -398,5 +395,67 @@ npyx_status npyx_leaf_enter(const npyx_leaf *leaf, npyx_view *view, npyx_error *
         npyx_view_set_axis(view, view->ndim++, leaf->view.shape[axis], leaf->view.strides[axis], -1);
     view->off += leaf->view.off;
     view->dtype = leaf->view.dtype;
-    return npyx_shape_check_nelem(view->shape, view->ndim, error);
+    return check_nelem(view->shape, view->ndim, error);
+}
+
+/* ---- arrays ---- */
+
+void npyx_array_init(npyx_array *array, npyx_host *host) {
+    memset(array, 0, offsetof(npyx_array, shape)); /* shape is large, and most arrays have few dimensions */
+    array->arena.host = host;
+}
+
+void npyx_array_clear(npyx_array *array) {
+    npyx_arena_clear(&array->arena);
+    npyx_array_init(array, array->arena.host);
+}
+
+npyx_status npyx_array_measure(npyx_array *array, npyx_error *error) {
+    int64_t product = 1;
+    bool is_empty = false;
+    for (int axis = 0; axis < array->ndim; axis++) {
+        if (array->shape[axis] == 0)
+            is_empty = true;
+        else if (!npyx_multiply_i64(product, array->shape[axis], &product))
+            return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, -1,
+                                "the shape has more than 2^63 - 1 items");
+    }
+    int64_t nbytes;
+    if (!npyx_multiply_i64(product, array->dtype->itemsize, &nbytes))
+        return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, -1,
+                            "the shape needs more than 2^63 - 1 bytes (%" PRId64 " items of %" PRId64 ")",
+                            product, array->dtype->itemsize);
+    array->nelem = is_empty ? 0 : product;
+    array->nbytes = is_empty ? 0 : nbytes;
+    array->is_known = true;
+    return NPYX_OK;
+}
+
+npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nbytes, npyx_error *error) {
+    int64_t data_nbytes = present_nbytes - array->data_off;
+    if (array->nbytes <= data_nbytes || array->dtype->has_objects)
+        return NPYX_OK;
+    return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, array->data_off,
+                        "data is truncated (header says %" PRId64 " bytes, there are %" PRId64
+                        " from byte %" PRId64 ")",
+                        array->nbytes, data_nbytes < 0 ? 0 : data_nbytes, array->data_off);
+}
+
+npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error) {
+    if (array->is_foreign)
+        return npyx_fail(error, NPYX_UNSUPPORTED, -1, "has the dtype %.*s, which is not read",
+                         NPYX_SHOWN(array->descr, array->descr_nbytes, 40));
+    if (!array->dtype->has_objects)
+        return NPYX_OK;
+    return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, array->data_off,
+                        "holds Python objects, whose values can only be read (dtype %.*s)",
+                        NPYX_SHOWN(array->descr, array->descr_nbytes, 80));
+}
+
+npyx_status npyx_array_check_written(const npyx_array *array, npyx_error *error) {
+    if (!array->dtype->has_objects)
+        return NPYX_OK;
+    return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_UNSUPPORTED, -1,
+                        "dtype %.*s holds Python objects, which are a pickle and are never written",
+                        NPYX_SHOWN(array->descr, array->descr_nbytes, 80));
 }

@@ -1,13 +1,57 @@
 /*
- * A view: which items of an array, in which order. Strides and offsets in bytes; no I/O.
+ * Arrays, and views of them: which items of an array, in which order. Strides and offsets in bytes; no I/O.
  *
- * It starts as the whole array; a field, a slice, a range, another dtype, shape or order of axes makes
+ * A view starts as the whole array; a field, a slice, a range, another dtype, shape or order of axes makes
  * another view of it.
  */
 #ifndef NPYX_VIEW_H
 #define NPYX_VIEW_H
 
-#include "array.h"
+#include "dtype.h"
+#include "io/source.h"
+
+/* NumPy 2's limit; NumPy 1's was 32. */
+enum { NPYX_MAX_NDIM = 64 };
+
+/* The description of an array: what a header says, checked. */
+typedef struct npyx_array {
+    npyx_arena arena; /* holds dtype and descr */
+    bool is_array;    /* an entry of an archive starts like an array, whether or not its header is sound */
+    bool is_held;     /* of objects held in memory: its items are nodes (npyx_objects_open) */
+    bool is_foreign;  /* of a dtype known only by its name, descr: none of it is read */
+    bool is_known;    /* the header was sound, whatever happened to the data after it: all below is set */
+    const npyx_dtype *dtype;
+    const char *descr; /* the header's own spelling; a string without its quotes */
+    size_t descr_nbytes;
+    int ndim;
+    bool fortran_order;
+    int64_t nelem;  /* the product of shape; 1 for a 0-d array */
+    int64_t nbytes; /* nelem times the item size */
+    int version_major, version_minor;
+    int64_t data_off; /* of the first item, from the start of the file or member that holds the array */
+    int64_t shape[NPYX_MAX_NDIM]; /* last: npyx_array_init clears everything before it */
+} npyx_array;
+
+/* Makes *array describe nothing, ready for a header or npyx_array_clear. */
+void npyx_array_init(npyx_array *array, npyx_host *host);
+void npyx_array_clear(npyx_array *array);
+
+/* Sets nelem, nbytes and is_known from shape and dtype. NPYX_CORRUPT when a product, dimensions of 0 left out
+ * as in NumPy, exceeds 2^63 - 1. */
+npyx_status npyx_array_measure(npyx_array *array, npyx_error *error);
+
+/* NPYX_CORRUPT unless present_nbytes, the length of what holds the array, reaches its last item. An array of
+ * objects is one pickle, whose length is in no header: it passes. */
+npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nbytes, npyx_error *error);
+
+/* NPYX_UNSUPPORTED for arrays of objects, held or not, and of foreign dtypes: for callers that need more than
+ * their values. */
+npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error);
+
+/* NPYX_UNSUPPORTED for arrays of objects: for callers that write items of an existing array. */
+npyx_status npyx_array_check_written(const npyx_array *array, npyx_error *error);
+
+/* ---- views ---- */
 
 typedef struct npyx_view {
     const npyx_dtype *dtype; /* borrowed from the array */
@@ -71,9 +115,6 @@ void npyx_view_orient(npyx_view *view, int naxes, bool is_falling);
  * unknown; it must have items. */
 void npyx_view_sort_axes(npyx_view *view);
 
-/* Narrows the view's items to one field. NPYX_INVALID for too many dimensions. */
-npyx_status npyx_view_enter_field(npyx_view *view, const npyx_field *field, npyx_error *error);
-
 /* The flat C-order position in the file's whole array of the item at flat C-order `position` of the view. */
 int64_t npyx_view_file_position(const npyx_view *view, int64_t position);
 
@@ -111,7 +152,7 @@ bool npyx_view_is_whole(const npyx_view *view);
  * unchanged. A result without items keeps the view's offset; a range of one item has a step of 1. */
 npyx_status npyx_slice_apply(const char *text, size_t nbytes, npyx_view *view, npyx_error *error);
 
-/* ---- other shapes of the same items: reshape.c ---- */
+/* ---- other shapes of the same items: slice.c ---- */
 
 /* Integers as in JSON or Python: `[2, 3]`, `(2, 3)`, `()`, or a single one. integers has room for
  * NPYX_MAX_NDIM. NPYX_INVALID, whose message calls the text what (`shape`); NPYX_NOMEM. */
@@ -126,10 +167,6 @@ npyx_status npyx_axes_parse(npyx_host *host, const char *text, size_t nbytes, in
                             npyx_error *error);
 /* The error for anything else. */
 npyx_status npyx_axes_fail(npyx_error *error);
-
-/* Whether the product of a shape, axes of length 0 left out, is at most 2^63 - 1, as a header's is; otherwise
- * NPYX_UNSUPPORTED. Then no product of some of its axes overflows. */
-npyx_status npyx_shape_check_nelem(const int64_t *shape, int ndim, npyx_error *error);
 
 /* Replaces the one -1 in shape by what nelem items leave for it. NPYX_INVALID for two of them, for other
  * negative lengths, and unless the product is nelem: the message shows both. */

@@ -51,6 +51,16 @@ void *npyx_grow(npyx_host *host, void *items, int64_t n, int64_t *capacity, size
     return block;
 }
 
+npyx_status npyx_renew(npyx_host *host, uint8_t **bytes, size_t *capacity_nbytes, size_t nbytes,
+                       npyx_error *error) {
+    if (*capacity_nbytes >= nbytes)
+        return NPYX_OK;
+    npyx_free(host, *bytes);
+    *bytes = npyx_alloc(host, nbytes);
+    *capacity_nbytes = *bytes == NULL ? 0 : nbytes;
+    return npyx_check_memory(*bytes, error);
+}
+
 npyx_status npyx_poll(npyx_host *host, npyx_error *error) {
     if (host->interrupted == NULL || !host->interrupted(host->ctx))
         return NPYX_OK;
@@ -327,4 +337,24 @@ npyx_status npyx_buffer_fail(const npyx_buffer *buffer, npyx_error *error) {
         return npyx_fail(error, NPYX_TOOBIG, -1, "the value is longer than SQLite's limit of %zu bytes",
                          buffer->limit_nbytes);
     return npyx_fail_nomem(error);
+}
+
+/* ---- the account ---- */
+
+uint64_t npyx_budget_allowance(uint64_t nbytes) {
+    bool is_huge = nbytes > (INT64_MAX - NPYX_BUDGET_FREE_NBYTES) / NPYX_BUDGET_NBYTES_PER_BYTE;
+    return is_huge ? INT64_MAX : NPYX_BUDGET_FREE_NBYTES + NPYX_BUDGET_NBYTES_PER_BYTE * nbytes;
+}
+
+npyx_status npyx_budget_fail(const npyx_budget *budget, npyx_error *error) {
+    return npyx_fail(error, NPYX_TOOBIG, -1, "so short a value may not grow beyond %" PRIu64 " bytes",
+                     budget->allowed_nbytes);
+}
+
+npyx_status npyx_budget_check(npyx_budget *budget, npyx_error *error) {
+    bool is_worked_off = budget->work_nbytes / NPYX_BUDGET_WORK_PER_BYTE > budget->allowed_nbytes;
+    if (budget->spent_nbytes > budget->allowed_nbytes || is_worked_off)
+        return npyx_budget_fail(budget, error);
+    budget->poll_at_nbytes = budget->work_nbytes + NPYX_BUDGET_POLL_NBYTES;
+    return npyx_poll(budget->host, error);
 }

@@ -31,7 +31,7 @@ typedef struct npyx_host {
     bool (*interrupted)(void *ctx);
     npyx_counters counters;
     /* The checkpoint tables made with this host, and how many checkpoints they hold together: private to
-     * checkpoints.h, initially 0. */
+     * inflate.h, initially 0. */
     struct npyx_checkpoints *checkpoints;
     int ncheckpoints;
     size_t kept_objects_nbytes;   /* of all archives; private to archive.h, initially 0 */
@@ -63,6 +63,11 @@ static inline npyx_status npyx_check_memory(const void *block, npyx_error *error
  * longer copy that replaces it and updates *capacity. NULL when out of memory; items stays valid. Initially
  * items is NULL and *capacity 0. */
 void *npyx_grow(npyx_host *host, void *items, int64_t n, int64_t *capacity, size_t item_nbytes);
+
+/* Makes *bytes a block of at least nbytes, whose contents are undefined unless it was large enough; NULL and
+ * *capacity_nbytes 0 at first, and after NPYX_NOMEM. */
+npyx_status npyx_renew(npyx_host *host, uint8_t **bytes, size_t *capacity_nbytes, size_t nbytes,
+                       npyx_error *error);
 
 /* NPYX_INTERRUPTED when the host wants to stop. Call it once per block in every loop that can run long. */
 npyx_status npyx_poll(npyx_host *host, npyx_error *error);
@@ -163,5 +168,65 @@ static inline void npyx_buffer_append_char(npyx_buffer *buffer, char c) {
     if (npyx_buffer_reserve(buffer, 1))
         buffer->bytes[buffer->nbytes++] = c;
 }
+
+/*
+ * An account of what is made from one value: a BLOB, a file, a pickle.
+ *
+ * Few bytes can stand for many: a part stored once counts each time it is referred to, and a size can be
+ * claimed without any bytes. So everything made from a value is charged to one account: memory allocated for
+ * it, and parts that are processed again. The allowance grows with the bytes that are actually there. The
+ * account also tracks the work done since the host was last asked whether to stop, so a loop that charges its
+ * work need not poll.
+ */
+
+enum {
+    NPYX_BUDGET_FREE_NBYTES = 8 << 20, /* allowed even for the smallest value */
+    NPYX_BUDGET_NBYTES_PER_BYTE = 512, /* lists of empty lists take about 60, padded texts about 200 */
+    NPYX_BUDGET_WORK_PER_BYTE = 16,    /* how often the allowed bytes may be gone over */
+    NPYX_BUDGET_POLL_NBYTES = 1 << 16  /* of work: about 100 microseconds */
+};
+
+typedef struct npyx_budget {
+    npyx_host *host;
+    uint64_t allowed_nbytes;
+    uint64_t spent_nbytes;
+    uint64_t work_nbytes;
+    uint64_t poll_at_nbytes; /* of work */
+} npyx_budget;
+
+/* The allowance for a value of nbytes. */
+uint64_t npyx_budget_allowance(uint64_t nbytes);
+
+/* An account with this allowance; UINT64_MAX for one that only polls. */
+static inline npyx_budget npyx_budget_of(npyx_host *host, uint64_t allowed_nbytes) {
+    return (npyx_budget){
+        .host = host, .allowed_nbytes = allowed_nbytes, .poll_at_nbytes = NPYX_BUDGET_POLL_NBYTES};
+}
+
+/* Used by the two below. */
+npyx_status npyx_budget_check(npyx_budget *budget, npyx_error *error);
+
+/* Charges work on nbytes that are not kept: they are only looked at, or copied into memory already charged.
+ * Fails as npyx_budget_spend does. */
+static inline npyx_status npyx_budget_work(npyx_budget *budget, uint64_t nbytes, npyx_error *error) {
+    budget->work_nbytes += nbytes;
+    return budget->work_nbytes < budget->poll_at_nbytes ? NPYX_OK : npyx_budget_check(budget, error);
+}
+
+/* Charges nbytes before they are allocated. NPYX_TOOBIG when that exceeds the allowance; NPYX_INTERRUPTED. */
+static inline npyx_status npyx_budget_spend(npyx_budget *budget, uint64_t nbytes, npyx_error *error) {
+    budget->spent_nbytes += nbytes;
+    if (budget->spent_nbytes > budget->allowed_nbytes)
+        return npyx_budget_check(budget, error);
+    return npyx_budget_work(budget, nbytes, error);
+}
+
+/* What may still be spent. */
+static inline uint64_t npyx_budget_left(const npyx_budget *budget) {
+    return budget->spent_nbytes < budget->allowed_nbytes ? budget->allowed_nbytes - budget->spent_nbytes : 0;
+}
+
+/* The error for exceeding the allowance. */
+npyx_status npyx_budget_fail(const npyx_budget *budget, npyx_error *error);
 
 #endif

@@ -17,7 +17,7 @@
 /* T(name, default, least): the default is the released value. */
 /* clang-format off */
 #define NPYX_TUNABLES(T) \
-    /* ---- walk: blocks and panels of rows (reader.c, blocks.c) ---- */ \
+    /* ---- walk: blocks and panels of rows (reader.c) ---- */            \
     T(NPYX_FIRST_BLOCK_NBYTES, 1 << 14, 256)         /* the first block, so that a LIMIT reads little; each next one is twice as large */ \
     T(NPYX_WORK_NBYTES, 1 << 18, 1 << 10)            /* the largest block, well inside a second-level cache, where filters and the host find it */ \
     T(NPYX_FIRST_PANEL_NBYTES, 1 << 16, 64)          /* likewise for gathered rows */ \
@@ -110,7 +110,6 @@
     T(NPYX_BACK_FIRST_NBYTES, 1 << 14, 64)           /* the first block of rows read backwards */ \
     T(NPYX_BACK_MOST_NBYTES, 1 << 18, 64)            /* the largest such block */ \
     T(NPYX_SKIPPED_NBYTES, 1 << 13, 1)               /* a second axis is read in part only if that skips this much of each row */ \
-    T(NPYX_IN_PLACE_NBYTES, 1 << 20, 64)             /* larger BLOBs are read as files are, with interrupts */ \
     T(NPYX_SMALL_ARRAY_NBYTES, 1 << 18, 64)          /* statistics of smaller arrays are computed at once */ \
     T(NPYX_MEMO_WINDOW_NBYTES, 1 << 14, 64)          /* the window on an array that a scalar function was called with before */ \
     T(NPYX_KEPT_HEADER_NBYTES, 1 << 16, 64)          /* longer headers are parsed again for each row */ \

@@ -8,7 +8,7 @@
 #ifndef NPYX_ARCHIVE_H
 #define NPYX_ARCHIVE_H
 
-#include "array/array.h"
+#include "array/view.h"
 #include "base/names.h"
 #include "zip_directory.h"
 
@@ -153,8 +153,8 @@ void npyx_archive_tar_learn(npyx_archive *archive, struct npyx_tar_walk *walk);
 /* The walk has reached a sound end. */
 void npyx_archive_tar_learn_end(npyx_archive *archive, const struct npyx_tar_walk *walk);
 
-/* For archive.c only: each takes over the source on success only. A .npy or a .ten with the first bytes head:
- * NPYX_HEADER_NPY_USUAL_NBYTES or all. */
+/* For archive_open.c and archive_tar.c: each takes over the source on success only. A .npy or a .ten with the
+ * first bytes head: NPYX_HEADER_NPY_USUAL_NBYTES or all. */
 npyx_status npyx_archive_series_open(npyx_source *source, npyx_format format, const uint8_t *head,
                                      size_t head_nbytes, npyx_archive **archive, npyx_error *error);
 /* A tar; is_inflated: as above. */
@@ -166,5 +166,25 @@ npyx_status npyx_archive_safetensors_open(npyx_source *source, const uint8_t *he
 /* A zip, which if is_prefixed follows something else; NPYX_DONE when there is none. */
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error);
+
+/* ---- the values of an array of objects, whose data are one pickle ---- */
+
+/* In memory, and reference-counted. */
+typedef struct npyx_objects npyx_objects;
+
+/* Reads what follows the header of an array with objects, anywhere in its items. payload holds the array, and
+ * may be closed afterwards. *objects has one user. NPYX_CORRUPT and NPYX_UNSUPPORTED as for npyx_pickle_read,
+ * and for a pickle of something other than the header says. Polls the host. */
+npyx_status npyx_objects_read(npyx_source *payload, const npyx_array *array, npyx_objects **objects,
+                              npyx_error *error);
+
+/* Turns the array into one of what was read: its dtype has held objects, and its items are in C order from
+ * offset 0 of *items, which is a user until it is closed. The array must be the one that was read, described
+ * in memory of its own. */
+npyx_status npyx_objects_open(npyx_objects *objects, npyx_array *array, npyx_source **items,
+                              npyx_error *error);
+
+/* One user less. Accepts NULL. */
+void npyx_objects_release(npyx_objects *objects);
 
 #endif

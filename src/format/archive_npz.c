@@ -2,12 +2,9 @@
 #include <stdio.h>
 
 #include "archive.h"
-#include "base/bytes.h"
-#include "header_npy.h"
+#include "header.h"
 #include "io/first_bytes.h"
-#include "io/inflate_aside.h"
-#include "io/threads.h"
-#include "zip_directory.h"
+#include "io/inflate.h"
 
 /* APPNOTE 4.3.7, and the zip64 extra field that numpy.savez puts in every local header. */
 enum { LOCAL_HEADER_NBYTES = 30, USUAL_EXTRA_NBYTES = 20, USUAL_NAME_NBYTES = 100 };
@@ -34,8 +31,7 @@ typedef struct npz_archive {
     int64_t opened_index;    /* of the deflated entry opened last */
     int64_t nbefore;         /* entries read to their end before it was opened */
     int nin_order;
-    int64_t front_off; /* of the bytes in front, which often include an array's header */
-    npyx_buffer front;
+    npyx_window front; /* a local header and what follows it, often an array's header */
 } npz_archive;
 
 static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zip_record **record,
@@ -63,31 +59,6 @@ static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entr
     return NPYX_OK;
 }
 
-/* Whether nbytes at off are in front. */
-static bool is_in_front(const npz_archive *archive, int64_t off, int64_t nbytes) {
-    return off >= archive->front_off && off - archive->front_off <= (int64_t)archive->front.nbytes - nbytes;
-}
-
-/* The bytes at off, nbytes or fewer at the end of the file, in front. If they must be read, ahead_nbytes
- * are. */
-static npyx_status bring_to_front(npz_archive *archive, int64_t off, size_t nbytes, size_t ahead_nbytes,
-                                  const uint8_t **bytes, size_t *read_nbytes, npyx_error *error) {
-    npyx_buffer *front = &archive->front;
-    size_t wanted_nbytes = nbytes > ahead_nbytes ? nbytes : ahead_nbytes;
-    if (!is_in_front(archive, off, (int64_t)nbytes)) {
-        archive->front_off = off;
-        npyx_buffer_reset(front);
-        if (!npyx_buffer_reserve(front, wanted_nbytes))
-            return npyx_buffer_check(front, error);
-        NPYX_TRY(
-            npyx_source_read(archive->base.source, off, front->bytes, wanted_nbytes, read_nbytes, error));
-        front->nbytes = *read_nbytes;
-    }
-    *bytes = (const uint8_t *)front->bytes + (off - archive->front_off);
-    *read_nbytes = front->nbytes - (size_t)(off - archive->front_off);
-    return NPYX_OK;
-}
-
 /* Checks that a record's local header exists, names the same entry, and is followed by the whole name. */
 static npyx_status check_local_header(const npyx_zip_record *record, const uint8_t *local, size_t nbytes,
                                       npyx_error *error) {
@@ -109,6 +80,7 @@ static npyx_status check_local_header(const npyx_zip_record *record, const uint8
  * them 0: the directory's are trusted, and the local header only gives its own length. It must name the same
  * entry, as in Python's zipfile. */
 static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
+    npyx_window *front = &((npz_archive *)base)->front;
     const npyx_zip_record *record = NULL;
     const uint8_t *local = NULL;
     size_t nbytes = 0;
@@ -117,10 +89,11 @@ static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payloa
         return npyx_fail(
             error, NPYX_CORRUPT, -1,
             "the zip directory contradicts itself (sizes or offset beyond 2^63, or too short a zip64 field)");
-    size_t ahead_nbytes = record->method == NPYX_ZIP_STORED ? FRONT_NBYTES : 0;
-    NPYX_TRY(bring_to_front((npz_archive *)base, record->header_off,
-                            LOCAL_HEADER_NBYTES + (size_t)record->stored_name_nbytes, ahead_nbytes, &local,
-                            &nbytes, error));
+    NPYX_TRY(npyx_window_some(front, record->header_off, LOCAL_HEADER_NBYTES + record->stored_name_nbytes,
+                              record->method == NPYX_ZIP_STORED ? FRONT_NBYTES : 0, &local, &nbytes, error));
+    if (nbytes >
+        0) /* the local name may be longer than the directory's: in UTF-8 where that has code page 437 */
+        nbytes = front->nbytes - (size_t)(local - front->bytes);
     NPYX_TRY(check_local_header(record, local, nbytes, error));
     *payload_off = record->header_off + LOCAL_HEADER_NBYTES + npyx_load_u16(local + 26, false) +
                    npyx_load_u16(local + 28, false);
@@ -305,8 +278,7 @@ static npyx_status npz_ahead_next(npz_ahead *ahead, uint8_t **bytes, npyx_error 
     int64_t number = ahead->ntaken;
     npz_slot *slot = &ahead->slots[number % ahead->nslots];
     npz_ahead_allow(ahead);
-    while (!npyx_pool_has_made(ahead->pool, number))
-        NPYX_TRY(npyx_pool_help(ahead->pool, number, error));
+    NPYX_TRY(npyx_pool_await(ahead->pool, number, error));
     ahead->ntaken++;
     *bytes = slot->bytes;
     slot->bytes = NULL;
@@ -433,21 +405,21 @@ static void npz_quiesce(npyx_archive *base) {
 }
 
 /* The first bytes of an entry; those of a stored one are often in front. */
-static npyx_status read_head(const npz_archive *archive, int64_t index, npyx_source *payload,
+static npyx_status read_head(npz_archive *archive, int64_t index, npyx_source *payload,
                              uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES], size_t *head_nbytes,
                              npyx_error *error) {
+    const uint8_t *bytes = NULL;
     int64_t off = payload->file_off - archive->base.source->file_off, nbytes = payload->nbytes;
     if (nbytes > NPYX_HEADER_NPY_USUAL_NBYTES)
         nbytes = NPYX_HEADER_NPY_USUAL_NBYTES;
-    bool is_stored = archive->directory.records[index].method == NPYX_ZIP_STORED;
-    if (!is_stored || !is_in_front(archive, off, nbytes))
+    if (archive->directory.records[index].method != NPYX_ZIP_STORED)
         return npyx_source_read(payload, 0, head, (size_t)nbytes, head_nbytes, error);
-    memcpy(head, archive->front.bytes + (off - archive->front_off), (size_t)nbytes);
-    *head_nbytes = (size_t)nbytes;
+    NPYX_TRY(npyx_window_some(&archive->front, off, (size_t)nbytes, 0, &bytes, head_nbytes, error));
+    memcpy(head, bytes, *head_nbytes);
     return NPYX_OK;
 }
 
-static npyx_status describe_payload(const npz_archive *archive, int64_t index, npyx_source *payload,
+static npyx_status describe_payload(npz_archive *archive, int64_t index, npyx_source *payload,
                                     npyx_array *array, npyx_error *error) {
     uint8_t head[NPYX_HEADER_NPY_USUAL_NBYTES];
     size_t head_nbytes = 0;
@@ -488,7 +460,7 @@ static void npz_close(npyx_archive *base) {
         npyx_checkpoints_free(archive->checkpoints[i]);
     npyx_free(host, archive->checkpoints);
     npyx_spare_inflater_clear(host, &archive->inflater);
-    npyx_buffer_clear(&archive->front);
+    npyx_window_clear(&archive->front);
     npyx_zip_directory_clear(&archive->directory);
     npyx_source_close(base->source);
     npyx_free(host, base);
@@ -502,7 +474,8 @@ npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_ar
     npz_archive *npz = npyx_alloc_zeroed(source->host, sizeof *npz);
     NPYX_TRY(npyx_check_memory(npz, error));
     npz->base = (npyx_archive){.ops = &npz_ops, .format = NPYX_FORMAT_NPZ, .source = source};
-    npz->directory.names.host = npz->front.host = source->host;
+    npz->directory.names.host = source->host;
+    npz->front.source = source;
     npyx_status status = npyx_zip_directory_read(source, is_prefixed, &npz->directory, &npz->directory_error);
     if (status == NPYX_OK || (status == NPYX_CORRUPT && npz->directory.nrecords > 0)) {
         npz->directory_error.status = status; /* the entries before the fault are still readable */

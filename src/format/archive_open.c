@@ -1,7 +1,6 @@
 /* From a file's first bytes to an archive of its format. */
 #include "archive.h"
-#include "header_npy.h"
-#include "header_ten.h"
+#include "header.h"
 #include "io/first_bytes.h"
 
 /* A script or a program, which may unpack the zip after it: of the known kinds of files, only in these does

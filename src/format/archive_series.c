@@ -9,8 +9,7 @@
  * mark from which it can resume, so that a file of millions costs little memory and no array is far.
  */
 #include "archive.h"
-#include "header_npy.h"
-#include "header_ten.h"
+#include "header.h"
 #include "io/first_bytes.h"
 
 typedef struct series_archive {

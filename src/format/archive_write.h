@@ -70,49 +70,4 @@ npyx_status npyx_archive_writer_return(npyx_archive_writer *writer, const npyx_a
 /* Accepts NULL. */
 void npyx_archive_writer_close(npyx_archive_writer *writer);
 
-/* What a format does; the caller has checked the order of the calls. A failed check has written nothing. */
-typedef struct npyx_archive_writer_ops {
-    /* Takes over the archive in a sink that is not empty. */
-    npyx_status (*take_up)(npyx_archive_writer *writer, npyx_error *error);
-    npyx_status (*check)(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error);
-    npyx_status (*begin)(npyx_archive_writer *writer, const npyx_member *member, npyx_zip_method method,
-                         npyx_error *error);
-    npyx_status (*append)(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
-                          npyx_error *error);
-    npyx_status (*end)(npyx_archive_writer *writer, npyx_error *error);
-    npyx_status (*take_back)(npyx_archive_writer *writer, npyx_error *error);
-    npyx_status (*go_back)(npyx_archive_writer *writer, const npyx_archive_mark *mark, npyx_error *error);
-    /* NULL: what was written is complete, and a mark is its length. */
-    npyx_status (*finish)(npyx_archive_writer *writer, npyx_error *error);
-    npyx_status (*mark)(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error);
-} npyx_archive_writer_ops;
-
-extern const npyx_archive_writer_ops npyx_npz_write_ops, npyx_ten_write_ops;
-
-typedef enum npyx_writer_state {
-    NPYX_WRITER_BETWEEN, /* arrays: the next one can begin, or the archive end */
-    NPYX_WRITER_IN_ARRAY,
-    NPYX_WRITER_IN_BROKEN, /* an array that failed and can be taken back */
-    NPYX_WRITER_BROKEN     /* only going back to a mark makes the archive sound again */
-} npyx_writer_state;
-
-struct npyx_archive_writer {
-    const npyx_archive_writer_ops *ops;
-    npyx_sink *sink;
-    int64_t narrays;
-    npyx_writer_state state;
-    /* the array being written */
-    int64_t start_off;
-    npyx_dtype dtype; /* except for its fields, which may be gone */
-    int64_t nelem;
-    int64_t nbytes;
-    int64_t done_nelem;
-    /* of a .npz */
-    npyx_zip_write zip;
-    npyx_name_set names; /* of arrays: as shown, without `.npy`; narrays, and the current one's */
-    npyx_buffer marked;  /* the directory at the newest mark; those at older marks are prefixes of it */
-    /* of a .ten: a block of items in little-endian order, allocated when first needed */
-    uint8_t *swapped;
-};
-
 #endif

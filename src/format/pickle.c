@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "pickle_machine.h"
+#include "pickle.h"
 #include "text/number_text.h"
 #include "text/span.h"
 
@@ -196,33 +196,22 @@ static npyx_status op_counted_long(npyx_pickle *p, int number_nbytes) {
 /* Decimal digits with a sign, as read by Python's int. */
 static npyx_status pickle_push_digits(npyx_pickle *p, const char *text, size_t nbytes) {
     bool has_sign = nbytes > 0 && (*text == '-' || *text == '+'), is_negative = has_sign && *text == '-';
-    const char *digits = text + has_sign;
-    size_t ndigits = nbytes - has_sign;
-    int64_t integer = 0;
-    bool fits = true;
-    for (size_t i = 0; i < ndigits; i++) {
-        if (digits[i] < '0' || digits[i] > '9')
-            ndigits = 0;
-    }
-    if (ndigits == 0)
-        return npyx_pickle_fail(p, "'%.*s' is no integer", NPYX_SHOWN(text, nbytes, 40));
-    while (ndigits > 1 && *digits == '0')
-        digits++, ndigits--;
-    for (size_t i = 0; i < ndigits && fits; i++) {
-        int digit = digits[i] - '0';
-        fits = !__builtin_mul_overflow(integer, 10, &integer) &&
-               !__builtin_add_overflow(integer, is_negative ? -digit : digit, &integer);
-    }
-    if (fits)
-        return pickle_push_integer(p, integer);
-    if (ndigits > NPYX_OBJECT_MAX_NDIGITS)
+    npyx_span digits = {text + has_sign, nbytes - has_sign};
+    uint64_t magnitude;
+    if (digits.nbytes == 0 || npyx_span_digits(digits, &magnitude) < digits.nbytes)
+        return npyx_pickle_fail(p, "'%.*s' is not an integer", NPYX_SHOWN(text, nbytes, 40));
+    if (magnitude <= (uint64_t)INT64_MAX + is_negative)
+        return pickle_push_integer(p, (int64_t)(is_negative ? 0 - magnitude : magnitude));
+    while (npyx_span_begins(digits, "0"))
+        digits = npyx_span_after(digits, 1);
+    if (digits.nbytes > NPYX_OBJECT_MAX_NDIGITS)
         return npyx_pickle_fail_digits(p);
     npyx_object *made;
-    char *copy = npyx_pickle_alloc(p, ndigits + 1);
+    char *copy = npyx_pickle_alloc(p, digits.nbytes + 1);
     NPYX_TRY(npyx_pickle_check(p, copy));
     *copy = '-';
-    memcpy(copy + is_negative, digits, ndigits);
-    NPYX_TRY(npyx_pickle_new_bytes(p, NPYX_OBJECT_WIDE, copy, ndigits + is_negative, &made));
+    memcpy(copy + is_negative, digits.text, digits.nbytes);
+    NPYX_TRY(npyx_pickle_new_bytes(p, NPYX_OBJECT_WIDE, copy, digits.nbytes + is_negative, &made));
     return pickle_push(p, made);
 }
 
@@ -278,18 +267,6 @@ static npyx_status op_counted_str(npyx_pickle *p, int number_nbytes) {
     return pickle_push_str(p, bytes, nbytes);
 }
 
-/* ndigits hexadecimal digits; -1 when there are fewer. */
-static int64_t pickle_hex_number(const char *text, const char *end, int ndigits) {
-    int64_t number = 0;
-    for (int i = 0; i < ndigits; i++) {
-        int digit = text + i < end ? npyx_hex_digit(text[i]) : 36;
-        if (digit == 36)
-            return -1;
-        number = number << 4 | digit;
-    }
-    return number;
-}
-
 /* The byte of the escape after a backslash of a bytes literal, and how many characters it took. -1 for an
  * unknown escape, whose backslash stays. */
 static int pickle_escape(const char *text, const char *end, size_t *nbytes) {
@@ -300,7 +277,7 @@ static int pickle_escape(const char *text, const char *end, size_t *nbytes) {
         return (uint8_t)bytes[letter - letters];
     if (*text == 'x') {
         *nbytes = 3;
-        return (int)pickle_hex_number(text + 1, end, 2);
+        return (int)npyx_span_hex((npyx_span){text, (size_t)(end - text)}, 1, 2);
     }
     int number = 0;
     size_t n = 0;
@@ -346,8 +323,9 @@ static npyx_status op_unicode(npyx_pickle *p) {
     for (const char *c = line; c < end; c++) {
         NPYX_TRY(npyx_pickle_work(p, 1));
         bool is_escape = *c == '\\' && c + 1 < end && (c[1] == 'u' || c[1] == 'U');
-        int ndigits = is_escape ? (c[1] == 'u' ? 4 : 8) : 0;
-        int64_t code_point = is_escape ? pickle_hex_number(c + 2, end, ndigits) : (uint8_t)*c;
+        size_t ndigits = is_escape ? (c[1] == 'u' ? 4 : 8) : 0;
+        const npyx_span rest = {c, (size_t)(end - c)};
+        int64_t code_point = is_escape ? npyx_span_hex(rest, 2, ndigits) : (uint8_t)*c;
         if (code_point < 0 || code_point > 0x10ffff)
             return npyx_pickle_fail(p, "an escape that is no character");
         n += npyx_utf8_encode((uint32_t)code_point, text + n);

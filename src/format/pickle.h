@@ -8,13 +8,13 @@
  * value. There is no way from a name to code, so nothing in a pickle can run.
  *
  * Memory and time are bounded by the bytes present: everything made from them is charged to one account
- * (base/budget.h), and memo numbers beyond the bytes already read are refused. Opcodes for persistent ids,
+ * (base/host.h), and memo numbers beyond the bytes already read are refused. Opcodes for persistent ids,
  * the extension registry and out-of-band buffers refer to things outside the file, and are errors.
  */
 #ifndef NPYX_PICKLE_H
 #define NPYX_PICKLE_H
 
-#include "base/budget.h"
+#include "base/host.h"
 #include "item/object.h"
 
 /* Reads the pickle at the start of bytes into the arena; nodes keep pointing to bytes, too. *object is its
@@ -25,5 +25,116 @@
 npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, const uint8_t *bytes, size_t nbytes,
                              int64_t base_off, npyx_object **object, size_t *pickle_nbytes,
                              npyx_error *error);
+
+/* ---- for pickle*.c: the machine, and what opcodes and well-known classes need from it ---- */
+
+typedef struct npyx_pickle {
+    npyx_arena *arena;
+    npyx_budget *budget; /* charged for everything allocated, and for all work on parts that are elsewhere */
+    const uint8_t *bytes;
+    size_t nbytes;
+    size_t off;          /* of the next byte */
+    size_t op_off;       /* of the current opcode */
+    const char *op_name; /* NULL: it is none, or not known yet */
+    int64_t base_off;
+    npyx_object **stack;
+    int64_t nstack, capacity_nstack;
+    int64_t *marks; /* the heights of the stack */
+    int64_t nmarks, capacity_nmarks;
+    npyx_object **memo; /* NULL: not set */
+    int64_t nmemo, capacity_nmemo;
+    int64_t nmemoized; /* the count for MEMOIZE */
+    npyx_object *none, *truth[2];
+    npyx_object *spare; /* nspare unused nodes */
+    uint32_t nspare, nspare_next;
+    const npyx_dtype *objects; /* the dtype of arrays of objects */
+    bool has_stopped;
+    npyx_status failed; /* why an allocation returned NULL */
+    npyx_error *error;
+} npyx_pickle;
+
+/* The failure of the current opcode; compilers see that it is not NPYX_OK. */
+void npyx_pickle_set_error(const npyx_pickle *p, npyx_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+#define npyx_pickle_fail(p, ...) (npyx_pickle_set_error((p), NPYX_CORRUPT, __VA_ARGS__), NPYX_CORRUPT)
+#define npyx_pickle_fail_unsupported(p, ...)                                                                 \
+    (npyx_pickle_set_error((p), NPYX_UNSUPPORTED, __VA_ARGS__), NPYX_UNSUPPORTED)
+
+/* ---- the account ---- */
+
+/* The failure of npyx_budget_spend or npyx_budget_work, at the current opcode. */
+npyx_status npyx_pickle_overspent(npyx_pickle *p, npyx_status status);
+
+/* Like npyx_budget_spend and npyx_budget_work, but too much is NPYX_UNSUPPORTED. */
+static inline npyx_status npyx_pickle_spend(npyx_pickle *p, uint64_t nbytes) {
+    npyx_status status = npyx_budget_spend(p->budget, nbytes, p->error);
+    return status == NPYX_OK ? NPYX_OK : npyx_pickle_overspent(p, status);
+}
+static inline npyx_status npyx_pickle_work(npyx_pickle *p, uint64_t nbytes) {
+    npyx_status status = npyx_budget_work(p->budget, nbytes, p->error);
+    return status == NPYX_OK ? NPYX_OK : npyx_pickle_overspent(p, status);
+}
+
+/* Memory of the arena, charged. For NULL, npyx_pickle_check returns the failure. */
+void *npyx_pickle_alloc(npyx_pickle *p, uint64_t nbytes);
+void *npyx_pickle_array(npyx_pickle *p, int64_t n, size_t item_nbytes);
+static inline npyx_status npyx_pickle_check(const npyx_pickle *p, const void *block) {
+    if (block != NULL)
+        return NPYX_OK;
+    return p->failed != NPYX_OK ? p->failed : NPYX_NOMEM; /* checkers see that it is not NPYX_OK */
+}
+
+/* ---- nodes ---- */
+
+/* A new node of that kind. */
+npyx_status npyx_pickle_new(npyx_pickle *p, npyx_object_kind kind, npyx_object **object);
+/* A text, checked, with U+FFFD for lone surrogates; bytes stay the caller's. NPYX_CORRUPT unless it is
+ * UTF-8. */
+npyx_status npyx_pickle_new_text(npyx_pickle *p, const uint8_t *bytes, size_t nbytes, npyx_object **object);
+/* An ASCII TEXT in the arena. */
+npyx_status npyx_pickle_new_ascii(npyx_pickle *p, const char *text, size_t nbytes, npyx_object **object);
+/* Bytes, or another kind with a text. */
+npyx_status npyx_pickle_new_bytes(npyx_pickle *p, npyx_object_kind kind, const void *bytes, size_t nbytes,
+                                  npyx_object **object);
+/* An integer of nbytes in two's complement, little-endian. NPYX_UNSUPPORTED beyond Python's limit of digits.
+ */
+npyx_status npyx_pickle_new_integer(npyx_pickle *p, const uint8_t *bytes, size_t nbytes,
+                                    npyx_object **object);
+npyx_status npyx_pickle_fail_digits(const npyx_pickle *p);
+/* Adds a part to a container of any kind. */
+npyx_status npyx_pickle_add(npyx_pickle *p, npyx_object *container, npyx_object *part);
+npyx_status npyx_pickle_add_all(npyx_pickle *p, npyx_object *container, npyx_object *const *parts, int64_t n);
+
+/* The bytes of a BYTES, or of a TEXT, as which Python 2 pickled them; false for other kinds. */
+bool npyx_pickle_bytes_of(const npyx_object *object, const uint8_t **bytes, size_t *nbytes);
+/* Whether it is a TEXT, or bytes, with these characters. */
+bool npyx_pickle_is_text(const npyx_object *object, const char *text);
+bool npyx_pickle_is_global(const npyx_object *object, const char *name);
+/* Part number i of a tuple or a list; NULL when there is none or it is neither. */
+npyx_object *npyx_pickle_part(const npyx_object *object, uint32_t i);
+bool npyx_pickle_integer_of(const npyx_object *object, int64_t *integer);
+
+/* ---- what would have been called: pickle_classes.c ---- */
+
+/* The node of callable(*args, **kwargs); kwargs may be NULL. args is a TUPLE. */
+npyx_status npyx_pickle_call(npyx_pickle *p, npyx_object *callable, npyx_object *args, npyx_object *kwargs,
+                             npyx_object **object);
+/* Sets the object's state. */
+npyx_status npyx_pickle_build(npyx_pickle *p, npyx_object *object, npyx_object *state);
+
+/* ---- NumPy's: pickle_numpy.c ----
+ *
+ * Each makes a value of a call (or of a state), or returns NPYX_DONE when its form is unknown: the node then
+ * stays what it is, named. */
+
+npyx_status npyx_pickle_call_frombuffer(npyx_pickle *p, const npyx_object *args, npyx_object **object);
+npyx_status npyx_pickle_call_scalar(npyx_pickle *p, const npyx_object *args, npyx_object **object);
+npyx_status npyx_pickle_build_array(npyx_pickle *p, npyx_object *object, const npyx_object *state);
+npyx_status npyx_pickle_build_masked(npyx_pickle *p, npyx_object *object, const npyx_object *state);
+
+/* The items of a list, in the arena: addresses of nodes if dtype has held objects, otherwise as NumPy would
+ * have stored the objects. NPYX_DONE when one of them does not fit. */
+npyx_status npyx_pickle_store_list(npyx_pickle *p, const npyx_dtype *dtype, const npyx_object *list,
+                                   uint8_t **items);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/wide_integer.h"
-#include "pickle_machine.h"
+#include "pickle.h"
 #include "text/pure_path.h"
 
 /* Makes the value of a call, or returns NPYX_DONE for arguments of unknown form. */
@@ -324,11 +324,9 @@ static npyx_status build_uuid(npyx_pickle *p, npyx_object *object, const npyx_ob
     int n = snprintf(text, sizeof text, "%08" PRIx32 "-%04x-%04x-%04x-%012" PRIx64,
                      (uint32_t)(wide.high >> 32), (unsigned)(wide.high >> 16 & 0xffff),
                      (unsigned)(wide.high & 0xffff), (unsigned)(wide.low >> 48), wide.low & 0xffffffffffff);
-    const char *copy = npyx_pickle_copy(p, text, (size_t)n);
-    NPYX_TRY(npyx_pickle_check(p, copy));
-    object->kind = NPYX_OBJECT_TEXT;
-    object->text.bytes = copy;
-    object->text.nbytes = (size_t)n;
+    npyx_object *made;
+    NPYX_TRY(npyx_pickle_new_ascii(p, text, (size_t)n, &made));
+    *object = *made;
     return NPYX_OK;
 }
 

@@ -13,9 +13,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "array/array.h"
+#include "array/view.h"
 #include "item/encode.h"
-#include "pickle_machine.h"
+#include "pickle.h"
 
 /* ---- dtypes ---- */
 

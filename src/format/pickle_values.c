@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "pickle_machine.h"
+#include "pickle.h"
 
 /* ---- errors ---- */
 
@@ -45,15 +45,6 @@ void *npyx_pickle_array(npyx_pickle *p, int64_t n, size_t item_nbytes) {
     return npyx_pickle_alloc(p, npyx_mul_size(n, item_nbytes, &nbytes) ? nbytes : UINT64_MAX / 2);
 }
 
-char *npyx_pickle_copy(npyx_pickle *p, const char *bytes, size_t nbytes) {
-    char *copy = npyx_pickle_alloc(p, (uint64_t)nbytes + 1);
-    if (copy != NULL) {
-        memcpy(copy, bytes, nbytes);
-        copy[nbytes] = '\0';
-    }
-    return copy;
-}
-
 /* ---- nodes ---- */
 
 npyx_status npyx_pickle_new(npyx_pickle *p, npyx_object_kind kind, npyx_object **object) {
@@ -78,8 +69,9 @@ npyx_status npyx_pickle_new_bytes(npyx_pickle *p, npyx_object_kind kind, const v
 }
 
 npyx_status npyx_pickle_new_ascii(npyx_pickle *p, const char *text, size_t nbytes, npyx_object **object) {
-    const char *copy = npyx_pickle_copy(p, text, nbytes);
+    char *copy = npyx_pickle_alloc(p, nbytes);
     NPYX_TRY(npyx_pickle_check(p, copy));
+    memcpy(copy, text, nbytes);
     return npyx_pickle_new_bytes(p, NPYX_OBJECT_TEXT, copy, nbytes, object);
 }
 

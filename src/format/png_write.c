@@ -1,6 +1,5 @@
 #include "png_write.h"
 
-#include "base/bytes.h"
 #include "base/crc32.h"
 
 enum { PNG_OUT_NBYTES = 1 << 15 };

@@ -103,7 +103,7 @@ void npyx_tar_clear(npyx_tar_walk *walk);
     npyx_fail((error), NPYX_UNSUPPORTED, (header_off),                                                       \
               "is a sparse member, whose contents are not put together")
 
-/* ---- what extended headers say (tar_pax.c) ---- */
+/* ---- what extended headers say (tar_header.c) ---- */
 
 /* What pax records and GNU's long names say about a member besides its own header. The first of several
  * headers counts, as in tarfile, which applies them from the inside out. */

@@ -1,7 +1,5 @@
 #include "zip_directory.h"
 
-#include "base/bytes.h"
-#include "base/utf8.h"
 #include "text/span.h"
 
 enum { COMMENT_MAX_NBYTES = 0xffff, NRECORDS_PER_POLL = 1 << 10 };

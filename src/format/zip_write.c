@@ -4,7 +4,6 @@
 #include <minizip/zip.h>
 #include <zlib.h>
 
-#include "base/bytes.h"
 #include "text/span.h"
 #include "zip_directory.h"
 
@@ -196,6 +195,15 @@ static void store_u32_at_most(char *bytes, uint64_t number) {
     npyx_store_u32(bytes, number < UINT32_MAX ? (uint32_t)number : UINT32_MAX, false);
 }
 
+/* What zip64's end record says, and the locator right after it. */
+static void fill_end64(char *end64, size_t records_nbytes, int64_t nentries, int64_t directory_off) {
+    npyx_store_u64(end64 + 24, (uint64_t)nentries, false);
+    npyx_store_u64(end64 + 32, (uint64_t)nentries, false);
+    npyx_store_u64(end64 + 40, records_nbytes, false);
+    npyx_store_u64(end64 + 48, (uint64_t)directory_off, false);
+    npyx_store_u64(end64 + NPYX_ZIP_END64_NBYTES + 8, (uint64_t)directory_off + records_nbytes, false);
+}
+
 /* Puts zip64's end record and its locator before the end record (APPNOTE 4.3.14 and 4.3.15), whose fields are
  * too narrow for that many entries. */
 static bool add_end64(npyx_buffer *directory, size_t records_nbytes, int64_t nentries,
@@ -205,12 +213,8 @@ static bool add_end64(npyx_buffer *directory, size_t records_nbytes, int64_t nen
     npyx_store_u64(tail + 4, NPYX_ZIP_END64_NBYTES - 12, false); /* of what follows this field */
     npyx_store_u16(tail + 12, VERSION_MADE_BY, false);
     npyx_store_u16(tail + 14, VERSION_ZIP64, false);
-    npyx_store_u64(tail + 24, (uint64_t)nentries, false);
-    npyx_store_u64(tail + 32, (uint64_t)nentries, false);
-    npyx_store_u64(tail + 40, records_nbytes, false);
-    npyx_store_u64(tail + 48, (uint64_t)directory_off, false);
     npyx_store_u32(locator, 0x07064b50, false); /* "PK\6\7" */
-    npyx_store_u64(locator + 8, (uint64_t)directory_off + records_nbytes, false);
+    fill_end64(tail, records_nbytes, nentries, directory_off);
     npyx_store_u32(locator + 16, 1, false);
     if (!npyx_buffer_reserve(directory, sizeof tail))
         return false;
@@ -228,10 +232,7 @@ static npyx_status complete_directory(npyx_zip_write *writer, int64_t directory_
     npyx_buffer directory = {.host = writer->sink->host};
     if (nbytes / NPYX_ZIP_RECORD_NBYTES <= UINT16_MAX)
         return NPYX_OK;
-    if (!npyx_buffer_reserve(&directory, nbytes))
-        return npyx_buffer_check(&directory, error);
-    directory.nbytes = nbytes;
-    npyx_status status = npyx_sink_read(writer->sink, directory_off, directory.bytes, nbytes, error);
+    npyx_status status = npyx_sink_read_rest(writer->sink, directory_off, &directory, error);
     int64_t nentries = 0;
     size_t records_nbytes = status == NPYX_OK ? pass_records(&directory, 0, INT64_MAX, &nentries) : 0;
     bool is_lacking =
@@ -274,12 +275,7 @@ bool npyx_zip_keep_entries(npyx_buffer *directory, int64_t nentries, int64_t dir
     if (nkept != nentries)
         return false;
     if (has_signature(directory, off, NPYX_ZIP_END64_NBYTES + NPYX_ZIP_LOCATOR_NBYTES, 6, 6)) {
-        char *end64 = directory->bytes + off, *locator = end64 + NPYX_ZIP_END64_NBYTES;
-        npyx_store_u64(end64 + 24, (uint64_t)nentries, false);
-        npyx_store_u64(end64 + 32, (uint64_t)nentries, false);
-        npyx_store_u64(end64 + 40, kept_nbytes, false);
-        npyx_store_u64(end64 + 48, (uint64_t)directory_off, false);
-        npyx_store_u64(locator + 8, (uint64_t)directory_off + kept_nbytes, false);
+        fill_end64(directory->bytes + off, kept_nbytes, nentries, directory_off);
         end_off += NPYX_ZIP_END64_NBYTES + NPYX_ZIP_LOCATOR_NBYTES;
     }
     if (!has_signature(directory, end_off, NPYX_ZIP_END_NBYTES, 5, 6))

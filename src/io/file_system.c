@@ -10,7 +10,8 @@ int npyx_path_open(const npyx_host *host, const char *path, int flags) {
 }
 
 int npyx_path_stat(const npyx_host *host, const char *path, npyx_stat *found) {
-    return host->root == NULL ? fstatat(AT_FDCWD, path, found, 0) : npyx_root_stat(host->root, path, found);
+    return host->root == NULL ? fstatat(AT_FDCWD, path, found, 0)
+                              : npyx_root_stat(host->root, path, found, true);
 }
 
 bool npyx_errno_is_absence(int errno_value) {
@@ -21,8 +22,9 @@ bool npyx_errno_is_absence(int errno_value) {
 
 npyx_status npyx_path_exists(const npyx_host *host, const char *path, bool *exists, npyx_error *error) {
     npyx_stat found;
-    *exists =
-        host->root == NULL ? npyx_entry_stat(AT_FDCWD, path, &found) == 0 : npyx_root_has(host->root, path);
+    int result = host->root == NULL ? npyx_entry_stat(AT_FDCWD, path, &found)
+                                    : npyx_root_stat(host->root, path, &found, false);
+    *exists = result == 0;
     return *exists || npyx_errno_is_absence(errno) ? NPYX_OK
                                                    : npyx_fail_errno(error, errno, "cannot be looked up");
 }
@@ -128,11 +130,15 @@ npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbyt
             end_off = nbytes;
         NPYX_TRY(copy_range(host, from, to, off, end_off, &plainly, error));
     }
+    return npyx_descriptor_cut(to, nbytes, "cannot be written", error); /* the file may end in a hole */
+}
+
+npyx_status npyx_descriptor_cut(int descriptor, int64_t nbytes, const char *what, npyx_error *error) {
     int result;
     do
-        result = ftruncate(to, (off_t)nbytes); /* the file may end in a hole */
+        result = ftruncate(descriptor, (off_t)nbytes);
     while (result != 0 && errno == EINTR);
-    return result == 0 ? NPYX_OK : npyx_fail_errno(error, errno, "cannot be written");
+    return result == 0 ? NPYX_OK : npyx_fail_errno(error, errno, what);
 }
 
 npyx_status npyx_descriptor_stat(int descriptor, npyx_stat *found, npyx_error *error) {

@@ -46,23 +46,14 @@ npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, v
 npyx_status npyx_descriptor_copy(npyx_host *host, int from, int to, int64_t nbytes, bool plainly,
                                  npyx_error *error);
 
+/* ftruncate(2): the file becomes nbytes long. A failure is `what (the reason)`. */
+npyx_status npyx_descriptor_cut(int descriptor, int64_t nbytes, const char *what, npyx_error *error);
+
 /* fstat(2). */
 npyx_status npyx_descriptor_stat(int descriptor, npyx_stat *found, npyx_error *error);
 
 /* close(2) unless *descriptor is -1, which it is afterwards. */
 void npyx_descriptor_close(int *descriptor);
-
-/* How a file is opened for reading: without waiting, in case it is not a regular one after all. */
-enum { NPYX_FILE_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
-
-/* How many of a file's first bytes are read when it is opened ahead. */
-enum { NPYX_FILE_HEAD_NBYTES = 512 };
-
-/* A source of an open regular file, given its latest stat in found and its first head_nbytes, already read;
- * 0: none were. The descriptor is the source's from here on, and closed on failure, too. */
-npyx_status npyx_source_adopt_file(npyx_host *host, int descriptor, const npyx_stat *found,
-                                   const uint8_t *head, size_t head_nbytes, npyx_source **source,
-                                   npyx_file_info *info, npyx_error *error);
 
 /* NPYX_UNSUPPORTED for anything but a regular file, saying what it is. */
 npyx_status npyx_file_check_regular(const npyx_stat *found, npyx_error *error);

@@ -2,9 +2,7 @@
 
 #include <strings.h>
 
-#include "base/bytes.h"
 #include "base/host.h"
-#include "base/utf8.h"
 
 /* ---- formats that begin with a constant ---- */
 
@@ -58,8 +56,6 @@ static const first_bytes_magic magics[] = {
 static bool has(const uint8_t *head, size_t nbytes, size_t off, const char *bytes, size_t wanted_nbytes) {
     if (off + wanted_nbytes > nbytes)
         return false;
-    if (memcmp(head + off, bytes, wanted_nbytes) == 0)
-        return true;
     size_t i = 0;
     while (i < wanted_nbytes && (bytes[i] == '?' || head[off + i] == (uint8_t)bytes[i]))
         i++;

@@ -7,7 +7,7 @@
  * real path; a link's absolute target never is, wherever it leads. Anything mounted below the folder, and a
  * file's other names (hard links), are below it.
  *
- * The functions are open(2), stat(2) and so on, below the folder: they return -1 (or false) and set errno, to
+ * The functions are open(2), stat(2) and so on, below the folder: they return -1 and set errno, to
  * EXDEV for a path that leads out.
  */
 #ifndef NPYX_ROOT_H
@@ -32,11 +32,8 @@ void npyx_root_close(npyx_root *root, npyx_host *host);
 /* open(2), without O_CREAT. The descriptor is the caller's. */
 int npyx_root_open_below(const npyx_root *root, const char *path, int flags);
 
-/* stat(2). */
-int npyx_root_stat(const npyx_root *root, const char *path, npyx_stat *found);
-
-/* Whether something is at the path; a link counts, wherever it leads. */
-bool npyx_root_has(const npyx_root *root, const char *path);
+/* stat(2), or unless it follows a last link, lstat(2). */
+int npyx_root_stat(const npyx_root *root, const char *path, npyx_stat *found, bool follows);
 
 /* readlink(2); EINVAL for anything but a link. */
 ssize_t npyx_root_read_link(const npyx_root *root, const char *path, char *target, size_t capacity_nbytes);

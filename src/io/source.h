@@ -9,9 +9,9 @@
 #define NPYX_SOURCE_H
 
 #include "base/host.h"
-#include "checkpoints.h"
 
 typedef struct npyx_source npyx_source;
+typedef struct npyx_checkpoints npyx_checkpoints; /* inflate.h */
 
 typedef struct npyx_source_ops {
     /* Reads up to nbytes at off, fewer only at the end of the source. */
@@ -67,6 +67,10 @@ npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size
 /* Exactly nbytes at off, or NPYX_CORRUPT. */
 npyx_status npyx_source_read_exactly(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                                      npyx_error *error);
+
+/* Exactly nbytes at off in place, valid as long as the source; *bytes is NULL if the source cannot. */
+npyx_status npyx_source_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
+                               npyx_error *error);
 
 /* Exactly nbytes at off, in place when the source can (*bytes is then valid as long as the source), otherwise
  * read into scratch, which has room for them. */
@@ -171,6 +175,29 @@ void npyx_source_inflate_check(npyx_source *base, uint32_t crc32, npyx_checkpoin
  * reads before such a place succeed. A read that ends with a member's last byte does not go past its end,
  * unless it is the last one and the length is known. NPYX_UNSUPPORTED for methods other than deflate. */
 npyx_status npyx_source_open_gzip(npyx_source *compressed, npyx_source **source, npyx_error *error);
+
+/* ---- files opened ahead ----
+ *
+ * Many files in order, opened and their first bytes read by several threads (threads.h) before they are
+ * wanted: over a network each open takes a round trip.
+ *
+ * A failure on the way is not reported: the caller opens the file itself when it gets there, and finds what
+ * there is to find. A file opened but never asked for is never counted. */
+
+typedef struct npyx_files_ahead npyx_files_ahead;
+
+/* Starts with path number first of npaths. are_regular: they were regular files a moment ago, and need not be
+ * looked up before opening. NULL when there are no threads for it. paths must outlive it. */
+npyx_files_ahead *npyx_files_ahead_start(npyx_host *host, const char *const *paths, int64_t npaths,
+                                         int64_t first, bool are_regular);
+
+/* The file as npyx_source_open_file returns it; info may be NULL. NPYX_DONE: open it yourself; paths before
+ * the last one asked for are not available here. */
+npyx_status npyx_files_ahead_take(npyx_files_ahead *ahead, int64_t index, npyx_source **source,
+                                  npyx_file_info *info, npyx_error *error);
+
+/* Accepts NULL. */
+void npyx_files_ahead_stop(npyx_files_ahead *ahead);
 
 /* ---- windows ---- */
 

@@ -9,8 +9,7 @@
  * Integers are little-endian. ISIZE is the member's length modulo 2^32, so the total length is only known
  * after a pass through everything. Padding is skipped, as by Python's gzip.
  */
-#include "base/bytes.h"
-#include "inflate_stream.h"
+#include "inflate.h"
 
 enum { GZIP_TRAILER_NBYTES = 8 };
 

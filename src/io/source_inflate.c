@@ -2,14 +2,12 @@
  * The output of a raw deflate stream of known length: inflated as a whole, or in pieces between checkpoints.
  */
 #include "base/crc32.h"
-#include "inflate_aside.h"
-#include "inflate_stream.h"
-#include "threads.h"
+#include "inflate.h"
 
 /* ---- pieces ----
  *
  * A long deflate stream inflated by several threads (threads.h) for a reader that passes through it again:
- * each piece between two checkpoints (checkpoints.h) is independent.
+ * each piece between two checkpoints is independent.
  *
  *     |--- piece 0 ---|--- piece 1 ---|- ...                                     ---|
  *     checkpoint      checkpoint      checkpoint                        end of stream
@@ -63,15 +61,6 @@ static void piece_make(void *ctx, int64_t number) {
             slot->crc_after;
 }
 
-static bool piece_reserve(npyx_host *host, piece_slot *slot, size_t nbytes) {
-    if (slot->capacity_nbytes >= nbytes)
-        return true;
-    npyx_free(host, slot->bytes);
-    slot->bytes = npyx_alloc(host, nbytes);
-    slot->capacity_nbytes = slot->bytes == NULL ? 0 : nbytes;
-    return slot->bytes != NULL;
-}
-
 /* Sets where a piece begins and ends; false when there is none. */
 static bool piece_place(inflate_pieces *pieces, piece_slot *slot) {
     int64_t off = pieces->next_off;
@@ -81,7 +70,8 @@ static bool piece_place(inflate_pieces *pieces, piece_slot *slot) {
     const npyx_checkpoint *to = npyx_checkpoints_after(pieces->checkpoints, off);
     int64_t end_off = to == NULL ? pieces->nbytes : to->off;
     if ((from == NULL ? 0 : from->off) != off || end_off - off > MAX_PIECE_NBYTES ||
-        !piece_reserve(pieces->compressed->host, slot, (size_t)(end_off - off)))
+        npyx_renew(pieces->compressed->host, &slot->bytes, &slot->capacity_nbytes, (size_t)(end_off - off),
+                   NULL) != NPYX_OK)
         return false;
     slot->is_told = false;
     slot->off = off;
@@ -172,8 +162,7 @@ static inflate_pieces *inflate_pieces_start(npyx_source *compressed, const npyx_
 /* Waits for the current piece, and counts the cost of making it when it is first read. */
 static npyx_status piece_await(inflate_pieces *pieces, piece_slot *slot, npyx_error *error) {
     npyx_source *compressed = pieces->compressed;
-    while (!npyx_pool_has_made(pieces->pool, pieces->at))
-        NPYX_TRY(npyx_pool_help(pieces->pool, pieces->at, error));
+    NPYX_TRY(npyx_pool_await(pieces->pool, pieces->at, error));
     if (!slot->is_good)
         return NPYX_DONE;
     if (slot->is_told)

@@ -1,7 +1,7 @@
 /*
  * What this codec needs from an operating system beyond ISO C, as in POSIX: POSIX calls by their own names,
- * and what POSIX lacks by names of ours. system_windows.h has the same for Windows, system_wasi.h for
- * WebAssembly; whoever includes this file need not ask where it is.
+ * and what POSIX lacks by names of ours. system_windows.h has the same for Windows; whoever includes this
+ * file need not ask where it is.
  *
  * Include it before any other file: it asks the C library for its GNU additions.
  *
@@ -15,7 +15,6 @@
 #define _GNU_SOURCE
 #endif
 
-#include "system_wasi.h"
 #include "system_windows.h"
 
 #if !defined(_WIN32)
@@ -23,12 +22,30 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
-#endif
-#if !defined(_WIN32) && !defined(__wasi__)
-#include <sys/file.h>
 
 /* stat(2)'s record: st_mode, st_size, st_dev, st_ino, st_mtim, st_ctim, st_uid, st_gid. */
 typedef struct stat npyx_stat;
+#endif
+
+/* WebAssembly (WASI preview 1), where the system is a page in a browser. wasi-libc has most of POSIX; it
+ * lacks owners, other processes and threads, which are not missed there. Two things that WASI lacks are
+ * imports of the module `npyext`, to be provided by the embedder: duplicate(descriptor), a second descriptor
+ * or -1, and lock(descriptor, operation) as flock(2), 0, or 1 when another description holds the file. */
+#ifdef __wasi__
+#include <limits.h>
+
+#define LOCK_EX 2
+#define LOCK_NB 4
+#define LOCK_UN 8
+
+int npyx_wasi_lock(int descriptor, int operation);
+
+#define flock(descriptor, operation) npyx_wasi_lock(descriptor, operation)
+#define fchown(descriptor, uid, gid) ((void)(descriptor), (void)(uid), (void)(gid), 0)
+#define fchmod(descriptor, mode)     ((void)(descriptor), (void)(mode), 0)
+#define getpid()                     1
+#elif !defined(_WIN32)
+#include <sys/file.h>
 #endif
 
 #include <stdbool.h>

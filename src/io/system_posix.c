@@ -1,23 +1,23 @@
-/* The parts of system.h that POSIX lacks, on Linux, macOS and the BSDs. */
+/* The parts of system.h that POSIX lacks, on Linux, macOS, the BSDs, and in WebAssembly. */
 #include "system.h"
 
-#if !defined(_WIN32) && !defined(__wasi__)
+#if !defined(_WIN32)
 
 #include <dirent.h>
 #include <errno.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifndef __wasi__
+#include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-
+#endif
 #ifdef __linux__
 #include <sys/syscall.h>
-#ifdef __linux__
 #include <sys/xattr.h>
-#endif
 #endif
 
 /* Not every system needs it. */
@@ -37,11 +37,19 @@ npyx_listing *npyx_system_list(int folder) {
     return (npyx_listing *)listing;
 }
 
+static unsigned system_listed_mode(unsigned char type) {
+#ifdef __wasi__ /* which numbers kinds of files in its own way */
+    return type == DT_REG ? S_IFREG : type == DT_DIR ? S_IFDIR : type == DT_LNK ? S_IFLNK : 0;
+#else
+    return (unsigned)DTTOIF(type);
+#endif
+}
+
 bool npyx_system_list_next(npyx_listing *listing, npyx_listed *entry) {
     errno = 0;
     const struct dirent *found = readdir((DIR *)listing);
     if (found != NULL)
-        *entry = (npyx_listed){.name = found->d_name, .mode = (unsigned)DTTOIF(found->d_type)};
+        *entry = (npyx_listed){.name = found->d_name, .mode = system_listed_mode(found->d_type)};
     return found != NULL;
 }
 
@@ -82,10 +90,6 @@ int npyx_system_rename_new(int folder, const char *from, const char *to) {
 
 /* ---- what is in a file ---- */
 
-int npyx_system_duplicate(int descriptor) {
-    return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-}
-
 int npyx_system_clone(int from, int to) {
 #ifdef __linux__
     const unsigned long request = _IOW(0x94, 9, int); /* FICLONE of linux/fs.h, which not every system has */
@@ -104,11 +108,6 @@ int64_t npyx_system_copy(int from, int to, int64_t off, size_t nbytes) {
     (void)from, (void)to, (void)off, (void)nbytes;
     return system_has_no_such_thing();
 #endif
-}
-
-void npyx_system_set_mtime(int descriptor, int64_t seconds, long ns) {
-    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)seconds, .tv_nsec = ns}};
-    (void)!futimens(descriptor, times);
 }
 
 bool npyx_system_next_data(int descriptor, int64_t nbytes, int64_t *off, int64_t *end_off) {
@@ -191,6 +190,76 @@ int npyx_system_copy_attributes(int from, int to) {
 
 #endif
 
+void npyx_system_normalize(char *path) {
+    (void)path; /* a `\` is an ordinary character in a name */
+}
+
+/* ---- what a page in a browser has in a way of its own, or not at all ---- */
+
+#ifdef __wasi__
+
+#define FROM_HOST(name) __attribute__((import_module("npyext"), import_name(name)))
+
+FROM_HOST("duplicate") extern int wasi_host_duplicate(int descriptor);
+FROM_HOST("lock") extern int wasi_host_lock(int descriptor, int operation);
+
+int npyx_system_duplicate(int descriptor) {
+    int made = wasi_host_duplicate(descriptor);
+    if (made < 0)
+        errno = EBADF;
+    return made;
+}
+
+/* Even in one process, two writers of a file must not mistake each other's for what a crash left. */
+int npyx_wasi_lock(int descriptor, int operation) {
+    if (wasi_host_lock(descriptor, operation) == 0)
+        return 0;
+    errno = EWOULDBLOCK;
+    return -1;
+}
+
+void npyx_system_set_mtime(int descriptor, int64_t seconds, long ns) {
+    (void)descriptor, (void)seconds, (void)ns; /* there are no other processes */
+}
+
+void *npyx_system_map(int descriptor, size_t nbytes) {
+    (void)descriptor, (void)nbytes;
+    errno = ENOSYS;
+    return NULL;
+}
+
+void npyx_system_unmap(void *map, size_t nbytes) {
+    (void)map, (void)nbytes;
+}
+
+void npyx_system_forget(void *bytes, size_t nbytes) {
+    (void)bytes, (void)nbytes;
+}
+
+int npyx_system_nprocessors(void) {
+    return 1;
+}
+
+bool npyx_system_block_signals(npyx_signals *before) {
+    (void)before;
+    return true;
+}
+
+void npyx_system_allow_signals(const npyx_signals *before) {
+    (void)before;
+}
+
+#else
+
+int npyx_system_duplicate(int descriptor) {
+    return fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
+void npyx_system_set_mtime(int descriptor, int64_t seconds, long ns) {
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)seconds, .tv_nsec = ns}};
+    (void)!futimens(descriptor, times);
+}
+
 void *npyx_system_map(int descriptor, size_t nbytes) {
     void *map = mmap(NULL, nbytes, PROT_READ, MAP_SHARED, descriptor, 0);
     return map == MAP_FAILED ? NULL : map;
@@ -203,12 +272,6 @@ void npyx_system_unmap(void *map, size_t nbytes) {
 void npyx_system_forget(void *bytes, size_t nbytes) {
     madvise(bytes, nbytes, MADV_DONTNEED);
 }
-
-void npyx_system_normalize(char *path) {
-    (void)path; /* a `\` is an ordinary character in a name */
-}
-
-/* ---- the process ---- */
 
 int npyx_system_nprocessors(void) {
 #ifdef __linux__
@@ -236,4 +299,5 @@ void npyx_system_allow_signals(const npyx_signals *before) {
     pthread_sigmask(SIG_SETMASK, &were, NULL);
 }
 
+#endif
 #endif

@@ -199,14 +199,18 @@ static HANDLE windows_open(int folder, const char *path, windows_request request
 
 static int windows_stat(HANDLE handle, npyx_stat *found);
 
+/* Closes, and returns the result of what was done before, keeping its errno. */
+static int windows_close(HANDLE handle, int result) {
+    int errno_value = errno;
+    CloseHandle(handle);
+    errno = errno_value;
+    return result;
+}
+
 /* Wraps a handle in a descriptor, which owns it. */
 static int windows_adopt(HANDLE handle, int flags) {
     int descriptor = _open_osfhandle((intptr_t)handle, (flags & O_RDWR) | O_BINARY | O_NOINHERIT);
-    int errno_value = errno;
-    if (descriptor < 0)
-        CloseHandle(handle);
-    errno = errno_value;
-    return descriptor;
+    return descriptor < 0 ? windows_close(handle, descriptor) : descriptor;
 }
 
 int npyx_windows_openat(int folder, const char *path, int flags) {
@@ -286,10 +290,7 @@ int npyx_windows_fstatat(int folder, const char *path, npyx_stat *found, int fla
     HANDLE handle = windows_open(folder, path, request);
     if (handle == INVALID_HANDLE_VALUE)
         return -1;
-    int result = windows_stat(handle, found), errno_value = errno;
-    CloseHandle(handle);
-    errno = errno_value;
-    return result;
+    return windows_close(handle, windows_stat(handle, found));
 }
 
 int npyx_windows_faccessat(int folder, const char *path, int mode, int flags) {
@@ -337,12 +338,9 @@ ssize_t npyx_windows_readlinkat(int folder, const char *path, char *target, size
     int n = windows_stat(handle, &found) != 0 ? -1
             : !S_ISLNK(found.st_mode)         ? windows_fail(EINVAL)
                                               : windows_link_target(handle, target, capacity_nbytes);
-    int errno_value = errno;
-    CloseHandle(handle);
     for (int i = 0; i < n; i++)
         target[i] = target[i] == '\\' ? '/' : target[i];
-    errno = errno_value;
-    return n;
+    return windows_close(handle, n);
 }
 
 int npyx_windows_path_of(int descriptor, char *path, size_t capacity_nbytes) {
@@ -427,10 +425,7 @@ int npyx_windows_unlinkat(int folder, const char *name, int flags) {
     HANDLE handle = windows_open_to_move(folder, name);
     if (handle == INVALID_HANDLE_VALUE)
         return -1;
-    int result = windows_unlink(handle), errno_value = errno;
-    CloseHandle(handle);
-    errno = errno_value;
-    return result;
+    return windows_close(handle, windows_unlink(handle));
 }
 
 /* For where an open file cannot be replaced: it first gets another name, and is then removed. */
@@ -449,9 +444,8 @@ static int windows_rename_in_steps(HANDLE handle, int folder, const char *name) 
         windows_unlink(old);
     else
         windows_set_name(old, folder, name, FILE_RENAME_OLD, 0);
-    CloseHandle(old);
     errno = errno_value;
-    return result;
+    return windows_close(old, result);
 }
 
 static int windows_rename(HANDLE handle, int folder, const char *to, bool replaces) {
@@ -467,10 +461,7 @@ static int windows_rename_entry(int folder, const char *from, const char *to, bo
     HANDLE handle = windows_open_to_move(folder, from);
     if (handle == INVALID_HANDLE_VALUE)
         return -1;
-    int result = windows_rename(handle, folder, to, replaces), errno_value = errno;
-    CloseHandle(handle);
-    errno = errno_value;
-    return result;
+    return windows_close(handle, windows_rename(handle, folder, to, replaces));
 }
 
 int npyx_windows_renameat(int folder, const char *from, int to_folder, const char *to) {
@@ -486,10 +477,7 @@ int npyx_windows_linkat(int folder, const char *from, int to_folder, const char 
     HANDLE handle = windows_open_entry(folder, from, (windows_request){.access = FILE_WRITE_ATTRIBUTES});
     if (handle == INVALID_HANDLE_VALUE)
         return -1;
-    int result = windows_set_name(handle, to_folder, to, FILE_LINK, 0), errno_value = errno;
-    CloseHandle(handle);
-    errno = errno_value;
-    return result;
+    return windows_close(handle, windows_set_name(handle, to_folder, to, FILE_LINK, 0));
 }
 
 int npyx_system_exchange(int folder, const char *one, const char *other) {

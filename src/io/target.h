@@ -83,9 +83,6 @@ npyx_status npyx_target_check(const npyx_target *target, npyx_error *error);
  * come back.) */
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error);
 
-/* Whether it was published, for good or not. */
-bool npyx_target_is_published(const npyx_target *target);
-
 /* Closes everything that a NEW target which was not prepared has open, so that many can wait for one commit;
  * does nothing to others. Its sink is gone until npyx_target_resume (or prepare) reopens it, as long as it
  * was. Nothing holds the path meanwhile: another writer to it removes the file, and resume is NPYX_IO. */

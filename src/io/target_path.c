@@ -45,8 +45,7 @@ static npyx_status split(npyx_host *host, const char *path, char **folder, const
     size_t nbytes = folder_nbytes(path);
     const char *last = path + nbytes;
     if (last[0] == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         path[0] == '\0' ? "is no path" : "is a directory, not a file");
+        return npyx_refuse(error, path[0] == '\0' ? "is no path" : "is a directory, not a file");
     *folder = npyx_alloc(host, nbytes + 2 + strlen(last) + 1);
     NPYX_TRY(npyx_check_memory(*folder, error));
     memcpy(*folder, path, nbytes);
@@ -103,12 +102,12 @@ static npyx_status fail_replacing(const uint8_t *head, size_t nbytes, npyx_error
     const char *what = npyx_lookalike(head, nbytes);
     char shown[NPYX_FIRST_BYTES_NBYTES];
     if (what != NULL)
-        return npyx_fail(error, NPYX_INVALID, -1, "is %s, which is not replaced; remove it first", what);
+        return npyx_refuse(error, "is %s, which is not replaced; remove it first", what);
     if (is_array_file(head, nbytes))
         return npyx_refuse(error, "is an array file, which is not replaced by a tar; remove it first");
     npyx_first_bytes_text(head, nbytes, shown);
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "is not an array file (it begins with %s), and is not replaced; remove it first", shown);
+    return npyx_refuse(
+        error, "is not an array file (it begins with %s), and is not replaced; remove it first", shown);
 }
 
 /* A tar without members is all zeros. */

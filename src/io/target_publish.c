@@ -30,8 +30,8 @@ npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
     if (file->is_resting || file->kind != NPYX_TARGET_NEW)
         return NPYX_OK;
     NPYX_TRY(npyx_sink_flush(target->sink, error));
-    if (ftruncate(file->descriptor, (off_t)target->sink->nbytes) != 0)
-        return npyx_fail_errno(error, errno, "cannot be cut to its length");
+    NPYX_TRY(
+        npyx_descriptor_cut(file->descriptor, target->sink->nbytes, "cannot be cut to its length", error));
     /* A time of its own, since its inode does not identify the file: when another writer removes it, that
      * writer's next file of the same size may get the inode at the same tick. */
     clock_gettime(CLOCK_REALTIME, &now);
@@ -48,12 +48,15 @@ npyx_status npyx_target_rest(npyx_target *target, npyx_error *error) {
     return NPYX_OK;
 }
 
+static npyx_status open_folder(const npyx_target_file *file, int *folder, npyx_error *error) {
+    *folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *folder < 0 ? npyx_path_fail(file->host, error, errno, "its folder cannot be opened") : NPYX_OK;
+}
+
 /* Opens the file called beside, if it is still the one that rests. */
 static npyx_status open_rested(npyx_target_file *file, npyx_error *error) {
     npyx_stat found;
-    file->folder = npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (file->folder < 0)
-        return npyx_path_fail(file->host, error, errno, "its folder cannot be opened");
+    NPYX_TRY(open_folder(file, &file->folder, error));
     file->descriptor = openat(file->folder, file->beside, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     bool is_it = file->descriptor >= 0 && fstat(file->descriptor, &found) == 0 &&
                  (flock(file->descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
@@ -246,7 +249,8 @@ npyx_status npyx_target_seal(npyx_target *target, int64_t off, const void *bytes
     return NPYX_OK;
 }
 
-bool npyx_target_is_published(const npyx_target *target) {
+/* Whether it was published, for good or not. */
+static bool target_is_published(const npyx_target *target) {
     return target->file == NULL || target->file->state == NPYX_TARGET_PUBLISHED;
 }
 
@@ -261,12 +265,11 @@ static bool is_as_seen(const npyx_target *target, const npyx_file_info *now) {
 npyx_status npyx_target_check(const npyx_target *target, npyx_error *error) {
     const npyx_target_file *file = target->file;
     npyx_stat found;
-    if (npyx_target_is_published(target))
+    if (target_is_published(target))
         return NPYX_OK;
-    int folder = file->is_resting ? npyx_path_open(file->host, file->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-                                  : file->folder;
-    if (folder < 0)
-        return npyx_path_fail(file->host, error, errno, "its folder cannot be opened");
+    int folder = file->folder;
+    if (file->is_resting)
+        NPYX_TRY(open_folder(file, &folder, error));
     bool is_there = fstatat(folder, file->name, &found, AT_SYMLINK_NOFOLLOW) == 0;
     if (file->is_resting)
         close(folder);
@@ -304,8 +307,7 @@ static npyx_status claim_path(npyx_target *target, npyx_error *error) {
 npyx_status npyx_target_prepare(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
     if (!npyx_target_is_ours(file))
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "cannot be published by a child of the process that opened it");
+        return npyx_refuse(error, "cannot be published by a child of the process that opened it");
     NPYX_TRY(npyx_target_resume(target, error));
     NPYX_TRY(npyx_sink_flush(target->sink, error));
     if (file->kind != NPYX_TARGET_EXTEND)
@@ -334,7 +336,7 @@ static npyx_status take_path(npyx_target_file *file, npyx_error *error) {
 /* From the first byte that others may see, the target is published, and abandon takes it back. */
 npyx_status npyx_target_publish(npyx_target *target, npyx_error *error) {
     npyx_target_file *file = target->file;
-    if (npyx_target_is_published(target))
+    if (target_is_published(target))
         return NPYX_OK;
     if (file->state == NPYX_TARGET_WRITTEN)
         NPYX_TRY(npyx_target_prepare(target, error));

@@ -157,14 +157,19 @@ static void pool_wait(npyx_pool *pool, int64_t index) {
 
 npyx_status npyx_pool_help(npyx_pool *pool, int64_t index, npyx_error *error) {
     if (pool->process != getpid())
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "cannot be read on by a child of the process that began to");
+        return npyx_refuse(error, "cannot be read on by a child of the process that began to");
     bool is_slow = atomic_load(&pool->nslow) >= MIN_NSLOW;
     for (int i = pool->nthreads; is_slow && i > 0 && pool_add_thread(pool); i--)
         ; /* doubles the threads, until there are enough */
     if (is_slow || !pool_make_next(pool))
         pool_wait(pool, index);
     return npyx_poll(pool->host, error);
+}
+
+npyx_status npyx_pool_await(npyx_pool *pool, int64_t index, npyx_error *error) {
+    while (!npyx_pool_has_made(pool, index))
+        NPYX_TRY(npyx_pool_help(pool, index, error));
+    return NPYX_OK;
 }
 
 bool npyx_pool_is_stopping(npyx_pool *pool) {

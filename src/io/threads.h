@@ -41,6 +41,9 @@ bool npyx_pool_has_made(npyx_pool *pool, int64_t index);
  * in a child of the process that started the pool, which has no such threads. */
 npyx_status npyx_pool_help(npyx_pool *pool, int64_t index, npyx_error *error);
 
+/* The same until job index is made. */
+npyx_status npyx_pool_await(npyx_pool *pool, int64_t index, npyx_error *error);
+
 /* Whether what is being made is no longer wanted: a long job checks now and then. Accepts NULL. */
 bool npyx_pool_is_stopping(npyx_pool *pool);
 

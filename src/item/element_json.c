@@ -5,7 +5,7 @@
  */
 #include "object.h"
 
-#include "base/budget.h"
+#include "base/host.h"
 #include "base/names.h"
 #include "text/number_text.h"
 
@@ -532,18 +532,17 @@ bool npyx_object_is_null(const npyx_object *object) {
     return object->kind == NPYX_OBJECT_NONE || (object->kind == NPYX_OBJECT_REAL && isnan(object->real));
 }
 
-static npyx_status object_json_value(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *scratch,
-                                     npyx_value *value, npyx_error *error) {
-    npyx_buffer_reset(scratch);
-    npyx_status status = npyx_object_append_json(object, text_nbytes, scratch, error);
-    if (status == NPYX_OK)
-        status = npyx_buffer_check(scratch, error);
+/* The JSON in scratch as a value, unless it could not be made. */
+static npyx_status json_value(npyx_status status, npyx_buffer *scratch, npyx_value *value,
+                              npyx_error *error) {
     *value = (npyx_value){.kind = NPYX_VALUE_JSON, .bytes = scratch->bytes, .nbytes = scratch->nbytes};
-    return status;
+    return status == NPYX_OK ? npyx_buffer_check(scratch, error) : status;
 }
 
 npyx_status npyx_object_value(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *scratch,
                               npyx_value *value, npyx_error *error) {
+    if (object->kind == NPYX_OBJECT_ARRAY && object->array->ndim == 0)
+        return npyx_element_value(object->array->dtype, object->array->items, scratch, value, error);
     switch (object->kind) {
     case NPYX_OBJECT_NONE: *value = (npyx_value){.kind = NPYX_VALUE_NULL}; return NPYX_OK;
     case NPYX_OBJECT_BOOL:
@@ -561,11 +560,10 @@ npyx_status npyx_object_value(const npyx_object *object, uint64_t text_nbytes, n
                               .bytes = object->text.nbytes == 0 ? "" : object->text.bytes,
                               .nbytes = object->text.nbytes};
         return NPYX_OK;
-    case NPYX_OBJECT_ARRAY:
-        if (object->array->ndim == 0)
-            return npyx_element_value(object->array->dtype, object->array->items, scratch, value, error);
-        return object_json_value(object, text_nbytes, scratch, value, error);
-    default: return object_json_value(object, text_nbytes, scratch, value, error);
+    default:
+        npyx_buffer_reset(scratch);
+        return json_value(npyx_object_append_json(object, text_nbytes, scratch, error), scratch, value,
+                          error);
     }
 }
 
@@ -582,9 +580,5 @@ npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npy
     if (dtype->type != NPYX_STRUCT && npyx_dtype_kind(dtype) != 'c')
         return npyx_element_scalar(dtype, item, scratch, value, error);
     npyx_buffer_reset(scratch);
-    npyx_status status = npyx_element_append_json(dtype, 0, NULL, item, scratch, error);
-    if (status == NPYX_OK)
-        status = npyx_buffer_check(scratch, error);
-    *value = (npyx_value){.kind = NPYX_VALUE_JSON, .bytes = scratch->bytes, .nbytes = scratch->nbytes};
-    return status;
+    return json_value(npyx_element_append_json(dtype, 0, NULL, item, scratch, error), scratch, value, error);
 }

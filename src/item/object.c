@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "base/budget.h"
+#include "base/host.h"
 
 /* ---- what a node takes ---- */
 

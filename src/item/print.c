@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/budget.h"
+#include "base/host.h"
 #include "convert.h"
 #include "text/narrow_float.h"
 #include "text/number_text.h"
@@ -118,17 +118,13 @@ static double print_round(npyx_type type, double real) {
     return type == NPYX_F2 ? (double)npyx_f16_to_f32(npyx_f16_from_f64(real)) : real;
 }
 
-/* Calls visit for each part number k of the items as a double. */
-static void print_each_real(const print_items *items, const npyx_dtype *dtype, int k,
-                            void (*visit)(void *ctx, double real), void *ctx) {
+/* Part number k of an item as a double. */
+static double print_real(const npyx_dtype *dtype, const uint8_t *item, int k) {
     const npyx_dtype part = npyx_dtype_part(dtype);
     double block[NPYX_BLOCK_NELEM];
-    for (int64_t i = 0; i < items->n; i++) {
-        const uint8_t *item = items->items + i * dtype->itemsize;
-        npyx_block_reals(part.type, part.is_big_endian, item + k * part.itemsize, (size_t)part.itemsize, 1,
-                         block);
-        visit(ctx, block[0]);
-    }
+    npyx_block_reals(part.type, part.is_big_endian, item + k * part.itemsize, (size_t)part.itemsize, 1,
+                     block);
+    return block[0];
 }
 
 typedef struct print_survey {
@@ -138,8 +134,7 @@ typedef struct print_survey {
     bool has_finite, has_other, has_negative_inf;
 } print_survey;
 
-static void print_survey_size(void *ctx, double real) {
-    print_survey *survey = ctx;
+static void print_survey_size(print_survey *survey, double real) {
     const double size = fabs(real);
     if (!isfinite(real)) {
         survey->has_other = true;
@@ -153,8 +148,7 @@ static void print_survey_size(void *ctx, double real) {
     }
 }
 
-static void print_survey_digits(void *ctx, double real) {
-    const print_survey *survey = ctx;
+static void print_survey_digits(const print_survey *survey, double real) {
     print_floats *floats = survey->floats;
     print_decimal decimal;
     if (!isfinite(real))
@@ -175,11 +169,13 @@ static __attribute__((noinline)) void print_fit_floats(const print_items *items,
     const double most = type == NPYX_F2 ? 1e3 : type == NPYX_F4 ? 1e6 : 1e8; /* since NumPy 2.3; 1e8 before */
     print_survey survey = {.floats = floats, .type = type, .least = INFINITY};
     *floats = (print_floats){.has_plus = k == 1};
-    print_each_real(items, dtype, k, print_survey_size, &survey);
+    for (int64_t i = 0; i < items->n; i++)
+        print_survey_size(&survey, print_real(dtype, items->items + i * dtype->itemsize, k));
     floats->has_exponents =
         survey.greatest > 0 && (survey.greatest >= most || survey.least < print_round(type, 0.0001) ||
                                 print_round(type, survey.greatest / survey.least) > 1000);
-    print_each_real(items, dtype, k, print_survey_digits, &survey);
+    for (int64_t i = 0; i < items->n; i++)
+        print_survey_digits(&survey, print_real(dtype, items->items + i * dtype->itemsize, k));
     if (floats->has_exponents)
         floats->nright = floats->nexponent + 2 + floats->nfraction;
     else
@@ -239,15 +235,12 @@ static int print_float(const print_floats *floats, npyx_type type, double real, 
 }
 
 static void print_number(const print_form *form, const uint8_t *item, npyx_buffer *out) {
-    const npyx_dtype part = npyx_dtype_part(form->dtype);
-    double block[NPYX_BLOCK_NELEM];
-    bool is_complex = part.type != form->dtype->type;
+    const npyx_type type = npyx_type_part(form->dtype->type);
+    bool is_complex = type != form->dtype->type;
     int nblanks = 0;
     for (int k = 0; k < 1 + is_complex; k++) {
         print_blanks(out, nblanks);
-        npyx_block_reals(part.type, part.is_big_endian, item + k * part.itemsize, (size_t)part.itemsize, 1,
-                         block);
-        nblanks = print_float(&form->floats[k], part.type, block[0], out);
+        nblanks = print_float(&form->floats[k], type, print_real(form->dtype, item, k), out);
     }
     if (is_complex)
         npyx_buffer_append_char(out, 'j');

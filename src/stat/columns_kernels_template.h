@@ -79,7 +79,7 @@ KERNEL_INLINE void KERNEL(deviations)(const uint8_t *const *rows, int64_t nrows,
     *second = s1;
 }
 
-/* Adds moments to those of the columns: Chan, Golub and LeVeque's rule, as in npyx_stats_merge_moments. If
+/* Adds moments to those of the columns: Chan, Golub and LeVeque's rule, as in stats_merge_moments. If
  * either side has no items the product of both counts is 0, whatever the square of delta. */
 KERNEL_INLINE void KERNEL(merge_moments)(double *columns, int64_t width, KERNEL(reals) next_n,
                                          KERNEL(reals) next_mean, KERNEL(reals) next_low,

@@ -7,7 +7,7 @@
 #ifndef NPYX_DIFFERENCE_H
 #define NPYX_DIFFERENCE_H
 
-#include "base/simd.h"
+#include "stats.h"
 #include "walk/reader.h"
 
 typedef enum npyx_comparability {
@@ -95,19 +95,13 @@ typedef struct npyx_chunk {
  * and pads them with zeros to a multiple of 64. */
 void npyx_chunk_load(npyx_chunk *chunk, const npyx_dtype *dtype, const uint8_t *items, int64_t nelem);
 
-/* A sum and what rounding left out of it, by Neumaier's method. */
-typedef struct npyx_difference_sum {
-    double sum, rest;
-} npyx_difference_sum;
-
 typedef struct npyx_difference_tally {
     int64_t ndiffering;
     int64_t nfinite;   /* items that are finite on both sides: max_rel and squares are of them */
     bool is_unbounded; /* an infinity met another value that is not NaN */
     double max_abs;    /* of the finite ones, too; infinite if a difference exceeds a double's range */
     double max_rel;
-    npyx_difference_sum
-        squares[3]; /* of differences that are small (times 2^600), usual, and large (times 2^-600) */
+    npyx_sum squares[3]; /* of differences that are small (times 2^600), usual, and large (times 2^-600) */
 } npyx_difference_tally;
 
 /* Compares nelem items of two chunks. */

@@ -95,13 +95,6 @@ void npyx_chunk_load(npyx_chunk *chunk, const npyx_dtype *dtype, const uint8_t *
 
 /* ---- comparing ---- */
 
-static void tally_add(npyx_difference_sum *sum, double value) {
-    double total = sum->sum + value;
-    bool is_larger = fabs(sum->sum) >= fabs(value);
-    sum->rest += is_larger ? (sum->sum - total) + value : (value - total) + sum->sum;
-    sum->sum = total;
-}
-
 static bool is_nan(const npyx_chunk *chunk, int64_t i) {
     return isnan(chunk->parts[0].hi[i]) || isnan(chunk->parts[1].hi[i]);
 }
@@ -148,7 +141,7 @@ static void add_square(npyx_difference_tally *tally, const npyx_chunk *a, const 
     double modulus_max;
     int size = d < SMALL ? SMALL_SQUARES : d > LARGE ? LARGE_SQUARES : USUAL_SQUARES;
     double scaled = size == LARGE_SQUARES ? distance(a, b, i, SCALES[size], &modulus_max) : d * SCALES[size];
-    tally_add(&tally->squares[size], scaled * scaled);
+    npyx_sum_add(&tally->squares[size], scaled * scaled);
 }
 
 void npyx_tally_chunks(npyx_difference_tally *tally, const npyx_chunk *a, const npyx_chunk *b,
@@ -181,10 +174,8 @@ void npyx_tally_merge(npyx_difference_tally *tally, const npyx_difference_tally 
     tally->is_unbounded |= next->is_unbounded;
     tally->max_abs = next->max_abs > tally->max_abs ? next->max_abs : tally->max_abs;
     tally->max_rel = next->max_rel > tally->max_rel ? next->max_rel : tally->max_rel;
-    for (int i = SMALL_SQUARES; i <= LARGE_SQUARES; i++) {
-        tally_add(&tally->squares[i], next->squares[i].sum);
-        tally->squares[i].rest += next->squares[i].rest;
-    }
+    for (int i = SMALL_SQUARES; i <= LARGE_SQUARES; i++)
+        npyx_sum_merge(&tally->squares[i], next->squares[i]);
 }
 
 bool npyx_tally_add_part(npyx_difference_tally *tally, const npyx_difference_part *part) {
@@ -194,7 +185,7 @@ bool npyx_tally_add_part(npyx_difference_tally *tally, const npyx_difference_par
     tally->nfinite += part->nfinite;
     tally->max_abs = part->max_abs > tally->max_abs ? part->max_abs : tally->max_abs;
     tally->max_rel = part->max_rel > tally->max_rel ? part->max_rel : tally->max_rel;
-    tally_add(&tally->squares[USUAL_SQUARES], part->sum_squares);
+    npyx_sum_add(&tally->squares[USUAL_SQUARES], part->sum_squares);
     return true;
 }
 
@@ -203,7 +194,7 @@ double npyx_tally_rms(const npyx_difference_tally *tally) {
         return (double)NAN;
     double sums[3];
     for (int size = 0; size < 3; size++)
-        sums[size] = tally->squares[size].sum + tally->squares[size].rest;
+        sums[size] = npyx_sum_value(tally->squares[size]);
     /* sums that are 2^1200 times smaller than the others vanish beside them */
     double n = (double)tally->nfinite, step = SCALES[LARGE_SQUARES];
     if (sums[LARGE_SQUARES] > 0)
@@ -211,4 +202,41 @@ double npyx_tally_rms(const npyx_difference_tally *tally) {
     if (sums[USUAL_SQUARES] > 0)
         return sqrt((sums[USUAL_SQUARES] + sums[SMALL_SQUARES] * step * step) / n);
     return sqrt(sums[SMALL_SQUARES] / n) * step;
+}
+
+/* ---- the kernels ---- */
+
+#define KERNELS         difference
+#define KERNEL_TEMPLATE "stat/difference_kernels_template.h"
+#define KERNELS_HAVE_I32
+#define KERNELS_END_AT_AVX2
+#include "base/simd_kernels_template.h"
+
+#define DIFFERENCE_KERNEL(simd, kind)                                                                        \
+    NPYX_BY_SIMD(simd, difference_##kind##_portable_kernel, difference_##kind##_avx2_kernel,                 \
+                 difference_##kind##_avx2_kernel)
+
+npyx_difference_kernel *npyx_difference_kernel_of(npyx_type type, npyx_simd simd) {
+    switch (type) {
+    case NPYX_I4: return DIFFERENCE_KERNEL(simd, i32);
+    case NPYX_F4: return DIFFERENCE_KERNEL(simd, f32);
+    case NPYX_F8: return DIFFERENCE_KERNEL(simd, f64);
+    default: return NULL;
+    }
+}
+
+/* Looks at up to eight words at once, as one of 64 bits: in a word that has all of the mask, the bits it
+ * lacks are 0, and some word is 0 if subtracting 1 from each sets a highest bit that was not set. */
+bool npyx_difference_has_bits(const uint8_t *bytes, size_t nbytes, int word_nbytes, uint64_t mask) {
+    typedef uint64_t words __attribute__((vector_size(16)));
+    const uint64_t ones = UINT64_MAX / (UINT64_MAX >> (64 - 8 * word_nbytes));
+    const words wanted = (words){0} + mask * ones;
+    words found = {0};
+    for (size_t off = 0; off < nbytes; off += 16) {
+        words x;
+        memcpy(&x, bytes + off, sizeof x);
+        x = ~x & wanted;
+        found |= (x - ones) & ~x;
+    }
+    return ((found[0] | found[1]) & ones << (8 * word_nbytes - 1)) != 0;
 }

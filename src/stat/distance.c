@@ -11,7 +11,9 @@
 
 _Static_assert(NPYX_DISTANCE_UNIT == 4 * NPYX_AVX512_NBYTES / 8, "a round of the widest vectors is a unit");
 
-npyx_distance_kernel *npyx_distance_kernel_of(npyx_metric metric, npyx_type type, npyx_simd simd) {
+/* Exists for f8 and f4 and each metric; NULL for other types. */
+static npyx_distance_kernel *distance_kernel_of(npyx_metric metric, npyx_type type) {
+    const npyx_simd simd = npyx_simd_here();
     switch (type) {
     case NPYX_F4: return (*NPYX_KERNELS(simd, distance, f32, kernels))[metric];
     case NPYX_F8: return (*NPYX_KERNELS(simd, distance, f64, kernels))[metric];
@@ -47,15 +49,15 @@ npyx_status npyx_distance_check(const npyx_dtype *dtype, npyx_error *error) {
 
 void npyx_vector_measure(npyx_vector *vector) {
     npyx_distance_sums sums = {0};
-    npyx_distance_kernel_of(NPYX_COSINE, NPYX_F8, npyx_simd_here())(
-        (const uint8_t *)vector->reals, vector->reals, npyx_distance_padded(vector->nelem), &sums);
+    distance_kernel_of(NPYX_COSINE, NPYX_F8)((const uint8_t *)vector->reals, vector->reals,
+                                             npyx_distance_padded(vector->nelem), &sums);
     vector->norm = sqrt(sums.squares);
 }
 
 /* Adds items that the kernels do not accept as they are, with zeros after the last. */
 static void distance_add_widened(npyx_metric metric, const npyx_dtype *dtype, const uint8_t *items,
                                  const double *reals, int64_t nelem, npyx_distance_sums *sums) {
-    npyx_distance_kernel *kernel = npyx_distance_kernel_of(metric, NPYX_F8, npyx_simd_here());
+    npyx_distance_kernel *kernel = distance_kernel_of(metric, NPYX_F8);
     double widened[NPYX_WIDENED_NELEM_MOST + NPYX_BLOCK_NELEM];
     for (int64_t n; nelem > 0; nelem -= n, reals += n, items += n * dtype->itemsize) {
         n = nelem < NPYX_WIDENED_NELEM ? nelem : NPYX_WIDENED_NELEM;
@@ -84,7 +86,7 @@ static double distance_of_sums(npyx_metric metric, const npyx_distance_sums *sum
 npyx_ruler npyx_ruler_of(npyx_metric metric, const npyx_dtype *dtype) {
     npyx_ruler ruler = {.metric = metric, .dtype = dtype};
     if (npyx_dtype_is_native(dtype))
-        ruler.kernel = npyx_distance_kernel_of(metric, dtype->type, npyx_simd_here());
+        ruler.kernel = distance_kernel_of(metric, dtype->type);
     return ruler;
 }
 
@@ -99,4 +101,340 @@ double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_v
         distance_add_widened(ruler->metric, ruler->dtype, items + nwhole * ruler->dtype->itemsize,
                              vector->reals + nwhole, vector->nelem - nwhole, &sums);
     return distance_of_sums(ruler->metric, &sums, vector);
+}
+
+/* ---- the nearest rows ---- */
+
+/*
+ * The nearest rows, exactly, in one pass for all queries.
+ *
+ * The k nearest hits so far of each query are a heap, whose root is the farthest of them: a row that is not
+ * nearer than the root costs only its distance. A block has heaps of its own, built by any thread; what they
+ * keep is then offered to the heaps of all blocks. If so much is kept that this would be most of the work
+ * (many queries, a large k), the caller does it all, and polls the host now and then. The nearest rows are
+ * the same set, however they are found.
+ */
+
+enum {
+    NEAREST_POLL_NITEMS = 1 << 20,
+    NEAREST_OFFER_NITEMS = 256,   /* as long as a hit may take: a heap out of the cache, a block allocated */
+    NEAREST_MOST_NREALS = 1 << 27 /* of all queries: 1 GiB */
+};
+
+/* One query's hits in a block: a heap of at most capacity of its rows. */
+typedef struct nearest_local {
+    double distance;
+    int64_t row;
+} nearest_local;
+
+typedef struct nearest_pass {
+    npyx_nearest *nearest;
+    npyx_ruler ruler;
+    npyx_reader reader;
+    int64_t array;
+    int64_t capacity; /* of a block's heaps */
+} nearest_pass;
+
+/* ---- heaps ---- */
+
+/* Whether a is farther than b: among equal distances, later arrays and rows are. */
+static bool nearest_is_farther(const npyx_hit *a, const npyx_hit *b) {
+    if (a->distance != b->distance)
+        return a->distance > b->distance;
+    return a->array != b->array ? a->array > b->array : a->row > b->row;
+}
+
+/* Replaces the root by a hit, and sinks it to its place. */
+static void nearest_sink(npyx_hit *hits, int64_t n, npyx_hit hit) {
+    int64_t at = 0;
+    for (int64_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && nearest_is_farther(&hits[child + 1], &hits[child]))
+            child++;
+        if (!nearest_is_farther(&hits[child], &hit))
+            break;
+        hits[at] = hits[child];
+    }
+    hits[at] = hit;
+}
+
+/* Adds a hit after the last of n, and lifts it to its place. */
+static void nearest_lift(npyx_hit *hits, int64_t n, npyx_hit hit) {
+    int64_t at = n;
+    for (int64_t parent; at > 0 && nearest_is_farther(&hit, &hits[parent = (at - 1) / 2]); at = parent)
+        hits[at] = hits[parent];
+    hits[at] = hit;
+}
+
+static npyx_status nearest_copy_row(const npyx_nearest *nearest, const uint8_t *row, size_t nbytes,
+                                    npyx_hit *hit, npyx_error *error) {
+    if (!nearest->keeps_rows)
+        return NPYX_OK;
+    hit->bytes = npyx_alloc(nearest->host, nbytes);
+    NPYX_TRY(npyx_check_memory(hit->bytes, error));
+    memcpy(hit->bytes, row, nbytes);
+    return NPYX_OK;
+}
+
+/* Offers a row to a query. */
+static npyx_status nearest_offer(nearest_pass *pass, int64_t query, double distance, int64_t row,
+                                 const uint8_t *bytes, npyx_error *error) {
+    npyx_nearest *nearest = pass->nearest;
+    npyx_hits *hits = &nearest->hits[query];
+    npyx_hit hit = {.distance = distance, .array = pass->array, .row = row};
+    if (isnan(distance) || (hits->n == nearest->k && !nearest_is_farther(&hits->items[0], &hit)))
+        return NPYX_OK;
+    nearest->nadmitted++;
+    NPYX_TRY(nearest_copy_row(nearest, bytes, (size_t)pass->reader.row_nbytes, &hit, error));
+    if (hits->n == nearest->k) {
+        npyx_free(nearest->host, hits->items[0].bytes);
+        nearest_sink(hits->items, hits->n, hit);
+        return NPYX_OK;
+    }
+    npyx_hit *items = npyx_grow(nearest->host, hits->items, hits->n, &hits->capacity, sizeof *items);
+    if (items == NULL) {
+        npyx_free(nearest->host, hit.bytes);
+        return npyx_fail_nomem(error);
+    }
+    hits->items = items;
+    nearest_lift(items, hits->n++, hit);
+    return NPYX_OK;
+}
+
+/* ---- queries ---- */
+
+static npyx_status nearest_check_queries(npyx_nearest *nearest, const npyx_view *view, npyx_error *error) {
+    NPYX_TRY(npyx_distance_check(view->dtype, error));
+    if (view->ndim != 1 && view->ndim != 2)
+        return npyx_refuse(error, "must be a vector, or vectors as rows; it has %d dimensions", view->ndim);
+    nearest->nqueries = view->ndim == 1 ? 1 : view->shape[0];
+    nearest->width = view->shape[view->ndim - 1];
+    if (nearest->width == 0)
+        return npyx_refuse(error, "must be a vector, or vectors as rows; these have no items");
+    if (nearest->nqueries > NEAREST_MOST_NREALS / npyx_distance_padded(nearest->width))
+        return npyx_fail(error, NPYX_TOOBIG, -1,
+                         "%" PRId64 " queries of %" PRId64 " items are more than are kept at a time",
+                         nearest->nqueries, nearest->width);
+    if (nearest->nqueries > 0 && nearest->k > NPYX_MAX_NHITS / nearest->nqueries)
+        return npyx_fail(error, NPYX_TOOBIG, -1,
+                         "%" PRId64 " queries of %" PRId64 " hits each are more than %d", nearest->nqueries,
+                         nearest->k, NPYX_MAX_NHITS);
+    return NPYX_OK;
+}
+
+static npyx_status nearest_read_reals(npyx_nearest *nearest, npyx_source *source, const npyx_view *view,
+                                      npyx_error *error) {
+    const int64_t padded = npyx_distance_padded(nearest->width);
+    const npyx_dtype *dtype = view->dtype;
+    double widened[NPYX_BLOCK_NELEM];
+    npyx_blocks blocks = {0};
+    npyx_status status;
+    npyx_blocks_begin(&blocks, source, view);
+    for (int64_t position = 0; (status = npyx_blocks_next(&blocks, error)) == NPYX_OK;) {
+        for (int64_t i = 0, n; i < blocks.nelem; i += n) {
+            int64_t column = position % nearest->width, left = nearest->width - column;
+            n = blocks.nelem - i < NPYX_BLOCK_NELEM ? blocks.nelem - i : NPYX_BLOCK_NELEM;
+            n = n < left ? n : left;
+            npyx_block_reals(dtype->type, dtype->is_big_endian, blocks.items + i * dtype->itemsize,
+                             (size_t)dtype->itemsize, (size_t)n, widened);
+            memcpy(nearest->reals + position / nearest->width * padded + column, widened,
+                   (size_t)n * sizeof *widened);
+            position += n;
+        }
+    }
+    npyx_blocks_clear(&blocks);
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+npyx_status npyx_nearest_begin(npyx_nearest *nearest, npyx_source *source, const npyx_view *view,
+                               npyx_error *error) {
+    NPYX_TRY(nearest_check_queries(nearest, view, error));
+    const int64_t padded = npyx_distance_padded(nearest->width);
+    const size_t nqueries = (size_t)nearest->nqueries;
+    nearest->reals = npyx_alloc_array_zeroed(nearest->host, nearest->nqueries * padded, sizeof(double));
+    nearest->queries = npyx_alloc_array_zeroed(nearest->host, (int64_t)nqueries, sizeof *nearest->queries);
+    nearest->hits = npyx_alloc_array_zeroed(nearest->host, (int64_t)nqueries, sizeof *nearest->hits);
+    if (nearest->reals == NULL || nearest->queries == NULL || nearest->hits == NULL)
+        return npyx_fail_nomem(error);
+    NPYX_TRY(nearest_read_reals(nearest, source, view, error));
+    for (int64_t i = 0; i < nearest->nqueries; i++) {
+        nearest->queries[i] = (npyx_vector){.reals = nearest->reals + i * padded, .nelem = nearest->width};
+        npyx_vector_measure(&nearest->queries[i]);
+    }
+    return NPYX_OK;
+}
+
+/* ---- blocks by themselves ---- */
+
+/* For each query the number of hits, then its heap. */
+static size_t nearest_query_nbytes(int64_t capacity) {
+    return sizeof(int64_t) + (size_t)capacity * sizeof(nearest_local);
+}
+
+/* The same heap as above, for rows of one block: only distances decide, then the lower row. */
+static bool nearest_local_is_farther(const nearest_local *a, const nearest_local *b) {
+    return a->distance != b->distance ? a->distance > b->distance : a->row > b->row;
+}
+
+static void nearest_local_add(nearest_local *heap, int64_t *n, int64_t capacity, nearest_local hit) {
+    int64_t at = *n;
+    if (*n < capacity) {
+        (*n)++;
+        for (int64_t parent; at > 0 && nearest_local_is_farther(&hit, &heap[parent = (at - 1) / 2]);
+             at = parent)
+            heap[at] = heap[parent];
+        heap[at] = hit;
+        return;
+    }
+    if (!nearest_local_is_farther(&heap[0], &hit))
+        return;
+    at = 0;
+    for (int64_t child; (child = 2 * at + 1) < capacity; at = child) {
+        if (child + 1 < capacity && nearest_local_is_farther(&heap[child + 1], &heap[child]))
+            child++;
+        if (!nearest_local_is_farther(&heap[child], &hit))
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = hit;
+}
+
+/* Builds a block's heaps, in any thread. Rows count from the block's first. */
+static void nearest_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *result) {
+    (void)first;
+    const nearest_pass *pass = ctx;
+    const npyx_nearest *nearest = pass->nearest;
+    const int64_t row_nbytes = pass->reader.row_nbytes, nrows = (int64_t)nbytes / row_nbytes;
+    for (int64_t query = 0; query < nearest->nqueries; query++) {
+        uint8_t *memory = (uint8_t *)result + (size_t)query * nearest_query_nbytes(pass->capacity);
+        int64_t *n = (int64_t *)(void *)memory;
+        nearest_local *heap = (nearest_local *)(void *)(n + 1);
+        *n = 0;
+        for (int64_t row = 0; row < nrows; row++) {
+            double distance = npyx_distance(&pass->ruler, bytes + row * row_nbytes, &nearest->queries[query]);
+            if (!isnan(distance))
+                nearest_local_add(heap, n, pass->capacity, (nearest_local){distance, row});
+        }
+    }
+}
+
+static npyx_status nearest_merge(nearest_pass *pass, const void *result, npyx_error *error) {
+    const npyx_reader *reader = &pass->reader;
+    for (int64_t query = 0; query < pass->nearest->nqueries; query++) {
+        const uint8_t *memory =
+            (const uint8_t *)result + (size_t)query * nearest_query_nbytes(pass->capacity);
+        const int64_t *n = (const int64_t *)(const void *)memory;
+        const nearest_local *heap = (const nearest_local *)(const void *)(n + 1);
+        for (int64_t i = 0; i < *n; i++)
+            NPYX_TRY(nearest_offer(pass, query, heap[i].distance, reader->first_row + heap[i].row,
+                                   reader->rows + heap[i].row * reader->row_nbytes, error));
+    }
+    return NPYX_OK;
+}
+
+/* ---- or row by row ---- */
+
+static npyx_status nearest_add_block(nearest_pass *pass, npyx_error *error) {
+    const npyx_nearest *nearest = pass->nearest;
+    const npyx_reader *reader = &pass->reader;
+    int64_t nitems = 0;
+    for (int64_t row = 0; row < reader->nrows_read; row++) {
+        const uint8_t *bytes = reader->rows + row * reader->row_nbytes;
+        for (int64_t query = 0; query < nearest->nqueries; query++) {
+            double distance = npyx_distance(&pass->ruler, bytes, &nearest->queries[query]);
+            NPYX_TRY(nearest_offer(pass, query, distance, reader->first_row + row, bytes, error));
+            nitems += nearest->width + NEAREST_OFFER_NITEMS;
+            if (nitems < NEAREST_POLL_NITEMS)
+                continue;
+            nitems = 0;
+            NPYX_TRY(npyx_poll(nearest->host, error));
+        }
+    }
+    return NPYX_OK;
+}
+
+/* ---- a pass ---- */
+
+static npyx_status nearest_check_array(const npyx_nearest *nearest, const npyx_view *view,
+                                       npyx_error *error) {
+    NPYX_TRY(npyx_distance_check(view->dtype, error));
+    if (view->ndim != 2)
+        return npyx_refuse(error,
+                           "rows are compared with the query: the array must have two dimensions, and "
+                           "has %d; a slice or npy_reshape makes another shape",
+                           view->ndim);
+    if (view->shape[1] != nearest->width)
+        return npyx_refuse(error, "rows have %" PRId64 " items, and the query has %" PRId64, view->shape[1],
+                           nearest->width);
+    return NPYX_OK;
+}
+
+/* Lets blocks build heaps by themselves, if these are small. */
+static void nearest_plan(nearest_pass *pass) {
+    const npyx_nearest *nearest = pass->nearest;
+    const int64_t row_nbytes = pass->reader.row_nbytes;
+    int64_t nitems = NPYX_NEAREST_BLOCK_NITEMS / (nearest->nqueries > 0 ? nearest->nqueries : 1);
+    int64_t block_nbytes = nitems * pass->ruler.dtype->itemsize;
+    block_nbytes = block_nbytes > NPYX_WORK_NBYTES ? NPYX_WORK_NBYTES : block_nbytes;
+    if (row_nbytes == 0 || row_nbytes > block_nbytes || block_nbytes < NPYX_NEAREST_MIN_BLOCK_NBYTES)
+        return;
+    int64_t capacity = block_nbytes / row_nbytes < nearest->k ? block_nbytes / row_nbytes : nearest->k;
+    if (nearest_query_nbytes(capacity) > (size_t)(NPYX_NEAREST_RESULT_NBYTES / nearest->nqueries))
+        return;
+    pass->capacity = capacity;
+    npyx_reader_set_work(&pass->reader, (npyx_work){.run = nearest_run,
+                                                    .ctx = pass,
+                                                    .result_nbytes = (size_t)nearest->nqueries *
+                                                                     nearest_query_nbytes(capacity),
+                                                    .block_nbytes = (size_t)block_nbytes});
+}
+
+static npyx_status nearest_go(nearest_pass *pass, npyx_error *error) {
+    npyx_reader *reader = &pass->reader;
+    nearest_plan(pass);
+    for (int64_t row = 0; row < reader->nrows; row += reader->nrows_read) {
+        NPYX_TRY(npyx_reader_fill(reader, row, INT64_MAX, error));
+        NPYX_TRY(reader->result == NULL ? nearest_add_block(pass, error)
+                                        : nearest_merge(pass, reader->result, error));
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyx_nearest_add(npyx_nearest *nearest, npyx_source *source, const npyx_view *view, int64_t array,
+                             npyx_error *error) {
+    NPYX_TRY(nearest_check_array(nearest, view, error));
+    nearest_pass pass = {
+        .nearest = nearest, .ruler = npyx_ruler_of(nearest->metric, view->dtype), .array = array};
+    npyx_reader_init(&pass.reader, source, view, INT64_MAX);
+    npyx_status status = nearest->nqueries == 0 ? NPYX_OK : nearest_go(&pass, error);
+    npyx_reader_clear(&pass.reader);
+    return status;
+}
+
+/* ---- all hits in order ---- */
+
+static int nearest_compare(const void *a, const void *b, const void *ctx) {
+    (void)ctx;
+    return nearest_is_farther(a, b) ? 1 : nearest_is_farther(b, a) ? -1 : 0;
+}
+
+npyx_status npyx_nearest_finish(npyx_nearest *nearest, npyx_error *error) {
+    for (int64_t query = 0; query < nearest->nqueries; query++) {
+        npyx_hits *hits = &nearest->hits[query];
+        NPYX_TRY(npyx_sort(nearest->host, hits->items, (size_t)hits->n, sizeof *hits->items, nearest_compare,
+                           NULL, error));
+    }
+    return NPYX_OK;
+}
+
+void npyx_nearest_clear(npyx_nearest *nearest) {
+    npyx_host *host = nearest->host;
+    for (int64_t query = 0; query < nearest->nqueries && nearest->hits != NULL; query++) {
+        for (int64_t i = 0; i < nearest->hits[query].n; i++)
+            npyx_free(host, nearest->hits[query].items[i].bytes);
+        npyx_free(host, nearest->hits[query].items);
+    }
+    npyx_free(host, nearest->hits);
+    npyx_free(host, nearest->queries);
+    npyx_free(host, nearest->reals);
+    *nearest = (npyx_nearest){.host = host};
 }

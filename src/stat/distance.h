@@ -56,9 +56,6 @@ void npyx_vector_measure(npyx_vector *vector);
 typedef void npyx_distance_kernel(const uint8_t *items, const double *reals, int64_t nelem,
                                   npyx_distance_sums *sums);
 
-/* Exists for f8 and f4 and each metric; NULL for other types. */
-npyx_distance_kernel *npyx_distance_kernel_of(npyx_metric metric, npyx_type type, npyx_simd simd);
-
 /* ---- distances ---- */
 
 /* How vectors of a dtype are measured: set up once for many of them. */

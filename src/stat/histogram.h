@@ -17,9 +17,6 @@
 /* The precisions of NumPy's arithmetic. */
 typedef enum npyx_precision { NPYX_PRECISION_F2, NPYX_PRECISION_F4, NPYX_PRECISION_F8 } npyx_precision;
 
-/* A double rounded once to a precision. */
-double npyx_precision_round(npyx_precision precision, double value);
-
 /* An end of a range, as a NumPy scalar holds it. */
 typedef struct npyx_range_end {
     bool is_integer;

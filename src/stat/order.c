@@ -349,6 +349,17 @@ static npyx_status order_narrow(order_search *search, int *shift, npyx_error *er
     return NPYX_OK;
 }
 
+/* Gives the keys of the ranks: those of a list, which has the spans one after the other, or if that is NULL
+ * the prefixes, which are whole keys. */
+static void order_give(const order_search *search, const uint64_t *list, uint64_t *found) {
+    int64_t rank = 0, first = 0;
+    for (int64_t i = 0; i < search->nspans; first += search->spans[i++].nkeys) {
+        const order_span *span = &search->spans[i];
+        for (; rank < search->nranks && search->ranks[rank] < span->nbelow + span->nkeys; rank++)
+            found[rank] = list == NULL ? span->prefix : list[first + search->ranks[rank] - span->nbelow];
+    }
+}
+
 /* Collects the keys in all spans: sorted, they are the spans one after the other. */
 static npyx_status order_collect(order_search *search, int shift, uint64_t *found, npyx_error *error) {
     npyx_order *order = search->order;
@@ -364,12 +375,7 @@ static npyx_status order_collect(order_search *search, int shift, uint64_t *foun
     if (sums.nlisted != order_nkeys(search))
         return order_fail_changed(error);
     NPYX_TRY(npyx_order_sort(order, search->list, sums.nlisted, error));
-    int64_t rank = 0, first = 0;
-    for (int64_t i = 0; i < search->nspans; first += search->spans[i++].nkeys) {
-        const order_span *span = &search->spans[i];
-        for (; rank < search->nranks && search->ranks[rank] < span->nbelow + span->nkeys; rank++)
-            found[rank] = search->list[first + search->ranks[rank] - span->nbelow];
-    }
+    order_give(search, search->list, found);
     return NPYX_OK;
 }
 
@@ -384,12 +390,7 @@ static npyx_status order_search_on(order_search *search, uint64_t *found, npyx_e
         NPYX_TRY(order_narrow(search, &shift, error));
     if (shift > 0)
         return order_collect(search, shift, found, error);
-    rank = 0;
-    for (int64_t i = 0; i < search->nspans; i++) {
-        const order_span *span = &search->spans[i];
-        for (; rank < search->nranks && search->ranks[rank] < span->nbelow + span->nkeys; rank++)
-            found[rank] = span->prefix;
-    }
+    order_give(search, NULL, found);
     return NPYX_OK;
 }
 

@@ -202,8 +202,9 @@ static npyx_status quantiles_fill(npyx_order *order, npyx_quantile_method method
     return NPYX_OK;
 }
 
-npyx_status npyx_quantiles_find(npyx_order *order, npyx_quantile_method method, npyx_quantile *quantiles,
-                                int64_t nquantiles, npyx_error *error) {
+/* Fills in quantiles whose q is set, from 0 to 1, of the items in order. Polls the host. */
+static npyx_status quantiles_find(npyx_order *order, npyx_quantile_method method, npyx_quantile *quantiles,
+                                  int64_t nquantiles, npyx_error *error) {
     npyx_host *host = order->host;
     for (int64_t i = 0; i < nquantiles; i++) {
         quantiles[i].is_known = order->n > 0;
@@ -360,5 +361,5 @@ npyx_status npyx_quantiles_next(npyx_quantiles *q, npyx_error *error) {
         NPYX_TRY(quantiles_read_panel(q, error));
     NPYX_TRY(q->panel_ncoordinates > 0 ? quantiles_order_in_panel(q, error)
                                        : quantiles_order_in_file(q, error));
-    return npyx_quantiles_find(&q->order, q->method, q->list, q->nquantiles, error);
+    return quantiles_find(&q->order, q->method, q->list, q->nquantiles, error);
 }

@@ -57,10 +57,6 @@ npyx_status npyx_quantiles_parse(npyx_arena *arena, const char *text, size_t nby
 /* NPYX_INVALID unless q is a number from 0 to 1. */
 npyx_status npyx_quantile_check(double q, npyx_error *error);
 
-/* Fills in quantiles whose q is set, from 0 to 1, of the items in order. Polls the host. */
-npyx_status npyx_quantiles_find(npyx_order *order, npyx_quantile_method method, npyx_quantile *quantiles,
-                                int64_t nquantiles, npyx_error *error);
-
 /*
  * Quantiles along some axes of a view: for each coordinate of the others, and in it for each leaf of the
  * dtype.

@@ -160,7 +160,7 @@ static void extend_checksums(npyx_reduction *r, const uint8_t *items, int64_t ne
 static void reduction_init_stats(const npyx_reduction *r, npyx_stats *stats, const npyx_dtype *dtype,
                                  uint8_t *extremes) {
     npyx_stats_init(stats, dtype, extremes);
-    stats->skips_moments = r->skips_moments;
+    stats->skips_moments = r->how.skips_moments;
 }
 
 /* Whether the runs of a block, or the parts of them in it, get statistics of their own, by any thread, which
@@ -232,7 +232,7 @@ static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
             reduction_merge_runs(r, blocks->position, blocks->items, blocks->nelem, blocks->reader.result);
         else
             distribute(r, blocks->position, blocks->items, blocks->nelem);
-        if (r->wants_crc32)
+        if (r->how.wants_crc32)
             extend_checksums(r, blocks->items, blocks->nelem);
     }
     npyx_reader_quiesce(&blocks->reader);
@@ -291,21 +291,20 @@ npyx_status npyx_reduction_begin(npyx_reduction *r, npyx_source *source, const n
                           .source = source,
                           .view = *view,
                           .has_axes = axes != NULL,
-                          .wants_crc32 = options->wants_crc32 && axes == NULL && options->labels == NULL,
-                          .is_in_order = options->is_in_order,
-                          .skips_moments = options->skips_moments,
-                          .skips_items = options->skips_items,
+                          .how = *options,
                           .nlabels = 1,
                           .ncoordinates = 1,
                           .arena = {.host = host},
                           .gathered = {.host = host}};
+    r->how.wants_crc32 &= axes == NULL && options->labels == NULL;
+    r->how.axes = NULL; /* the caller's, only for this call */
     r->ncoordinates = npyx_view_keep_axes(view, axes, r->is_kept, &r->nkept);
     NPYX_TRY(npyx_leaves_list(&r->arena, view->dtype, &r->leaves, &r->nleaves, error));
     NPYX_TRY(reduction_check(r, options->labels != NULL, error));
     NPYX_TRY(npyx_reduction_begin_by(r, options, error));
     if (r->nleaves > 0)
         NPYX_TRY(make_room(r, error));
-    bool has_order = options->is_in_order || r->wants_crc32 || axes != NULL || options->labels != NULL;
+    bool has_order = options->is_in_order || r->how.wants_crc32 || axes != NULL || options->labels != NULL;
     if (!has_order && npyx_view_nelem(view) > 0)
         npyx_view_sort_axes(&r->view);
     return NPYX_OK;
@@ -323,7 +322,7 @@ npyx_status npyx_reduction_next(npyx_reduction *r, npyx_error *error) {
     }
     for (int i = 0; i < r->nleaves; i++)
         r->crc32[i] = 0;
-    if (r->skips_items)
+    if (r->how.skips_items)
         return NPYX_OK;
     npyx_status status = npyx_reduction_pass_by(r, error);
     return status == NPYX_DONE ? reduction_pass(r, error) : status;

@@ -15,6 +15,16 @@
 #include "stats.h"
 #include "walk/reader.h"
 
+typedef struct npyx_reduction_options {
+    const bool *axes;   /* which to reduce, from 0 to view->ndim - 1; NULL for all, as one coordinate */
+    bool is_in_order;   /* argmin and argmax are wanted: else, without axes, items come in file order */
+    bool wants_crc32;   /* only without axes */
+    bool skips_items;   /* only coordinates and fields are wanted */
+    bool skips_moments; /* variances are not wanted */
+    /* for the entries of the file's first axis; NULL: none. They must outlive the reduction. */
+    const npyx_labels *labels;
+} npyx_reduction_options;
+
 typedef struct npyx_reduction {
     npyx_host *host;
     npyx_source *source; /* borrowed */
@@ -22,10 +32,7 @@ typedef struct npyx_reduction {
     bool is_kept[NPYX_MAX_NDIM]; /* by axis */
     int nkept;                   /* the number of kept axes */
     bool has_axes;               /* some were named */
-    bool wants_crc32;            /* of the one coordinate */
-    bool skips_items;
-    bool is_in_order;
-    bool skips_moments;
+    npyx_reduction_options how;  /* wants_crc32 is set only if there is one coordinate */
     npyx_arena arena;
     int nleaves;
     npyx_leaf *leaves;
@@ -53,16 +60,6 @@ typedef struct npyx_reduction {
     npyx_buffer gathered;
     int64_t gathered_nelem;
 } npyx_reduction;
-
-typedef struct npyx_reduction_options {
-    const bool *axes;   /* which to reduce, from 0 to view->ndim - 1; NULL for all, as one coordinate */
-    bool is_in_order;   /* argmin and argmax are wanted: else, without axes, items come in file order */
-    bool wants_crc32;   /* only without axes */
-    bool skips_items;   /* only coordinates and fields are wanted */
-    bool skips_moments; /* variances are not wanted */
-    /* for the entries of the file's first axis; NULL: none. They must outlive the reduction. */
-    const npyx_labels *labels;
-} npyx_reduction_options;
 
 /* Prepares to reduce a view. source and the view's dtype must outlive the reduction. NPYX_NOMEM; NPYX_INVALID
  * for texts along some axes or by labels, and for labels that do not belong to a reduced axis; NPYX_TOOBIG

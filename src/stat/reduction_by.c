@@ -98,7 +98,7 @@ static void label_add_columns(const npyx_reduction *r, label_result *result, int
         for (int64_t i = 0; i < ntaken; i++)
             starts[i] = rows + taken[i] * by->reader.row_nbytes;
         result->is_sound &= npyx_columns_add(columns, by->width, r->view.dtype, r->group_ncoordinates, starts,
-                                             ntaken, r->skips_moments);
+                                             ntaken, r->how.skips_moments);
     }
 }
 
@@ -186,7 +186,7 @@ static label_result *label_result_init(const npyx_reduction *r, void *memory) {
         rest += (size_t)nstats * sizeof(npyx_stats);
         for (int64_t i = 0; i < nstats; i++) {
             npyx_stats_init(&result->stats[i], r->view.dtype, NULL);
-            result->stats[i].skips_moments = r->skips_moments;
+            result->stats[i].skips_moments = r->how.skips_moments;
         }
     }
     result->heads = (int32_t *)(void *)rest;
@@ -231,7 +231,7 @@ static bool label_takes_columns(const npyx_reduction *r) {
                    r->group_ncoordinates > 1;
     for (int axis = 1; axis < r->group.ndim; axis++)
         is_kept &= r->is_kept[axis];
-    return is_kept && !r->is_in_order && npyx_columns_take(r->view.dtype);
+    return is_kept && !r->how.is_in_order && npyx_columns_take(r->view.dtype);
 }
 
 /* Whether entries can be added whole. */
@@ -267,7 +267,7 @@ static npyx_status label_begin(npyx_reduction *r, npyx_error *error) {
     NPYX_TRY(npyx_check_memory(by, error));
     by->table = label_table(r);
     by->is_kept = r->group_ncoordinates > 1;
-    if (by->is_kept && !r->is_in_order && npyx_columns_take(r->view.dtype))
+    if (by->is_kept && !r->how.is_in_order && npyx_columns_take(r->view.dtype))
         by->width = npyx_columns_width(r->group_ncoordinates);
     by->result_nbytes = label_result_nbytes(r, by);
     by->is_merged = by->result_nbytes <= NPYX_LABEL_RESULT_NBYTES;

@@ -126,7 +126,7 @@ typedef struct npyx_stats_kernels {
  * doubles. simd: npyx_simd_here(), or a lower one. */
 const npyx_stats_kernels *npyx_stats_kernels_of(npyx_type type, npyx_simd simd);
 
-/* ---- sums and moments ---- */
+/* ---- sums and extremes ---- */
 
 /* Adds x with compensation (Neumaier). */
 void npyx_sum_add(npyx_sum *sum, double x);
@@ -135,24 +135,8 @@ void npyx_sum_merge(npyx_sum *sum, npyx_sum next);
 /* The sum; infinite if it is beyond the range of doubles or an infinity was added. */
 double npyx_sum_value(npyx_sum sum);
 
-/* sum / n, rounded about once; finite even if the sum is not. */
-double npyx_sum_quotient(npyx_sum sum, double n);
-
-/* Adds moments to those of stats; base_difference: their base less that of stats. Chan, Golub and LeVeque,
- * Updating Formulae and a Pairwise Algorithm for Computing Sample Variances (1979). */
-void npyx_stats_merge_moments(npyx_stats *stats, const npyx_moments *next, double base_difference);
-
-/* Whether an item with that key, or that real, replaces the least or the greatest one: the other is 0 in
- * both. */
-bool npyx_stats_is_beyond(const npyx_stats *stats, int k, uint64_t key, double real);
-
 /* Makes an item the least or the greatest one; position: the number of items before it. */
 void npyx_stats_set_extreme(npyx_stats *stats, int k, uint64_t key, double real, const uint8_t *item,
                             int64_t position);
-
-/* Each adds at most NPYX_STATS_NELEM items of one form; nseen is the caller's to update. */
-void npyx_stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nelem);
-void npyx_stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nelem);
-void npyx_stats_add_texts(npyx_stats *stats, const uint8_t *items, int64_t nelem);
 
 #endif

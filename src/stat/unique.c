@@ -6,6 +6,217 @@
 #define UNIQUE_PIECE_NELEM (UNIQUE_NPLACES / 4)
 enum { UNIQUE_MOST_NPLACES = 1 << NPYX_UNIQUE_NBITS_MOST, UNIQUE_MOST_PIECE_NELEM = UNIQUE_MOST_NPLACES / 4 };
 
+/* ---- how often keys occur ---- */
+
+enum { KEY_NBITS = 64 };
+
+static npyx_status key_counts_fail_many(npyx_error *error) {
+    return npyx_fail(error, NPYX_TOOBIG, -1, "has more than %d different values, which are not kept",
+                     NPYX_MAX_NKEYS);
+}
+
+/* ---- the runs ---- */
+
+/* Merges two runs: the counts of common keys are added up. */
+static int64_t key_runs_merge(const uint64_t *a_keys, const int64_t *a_counts, int64_t na,
+                              const uint64_t *b_keys, const int64_t *b_counts, int64_t nb, uint64_t *keys,
+                              int64_t *counts) {
+    int64_t n = 0;
+    for (int64_t a = 0, b = 0; a < na || b < nb; n++) {
+        bool takes_a = b == nb || (a < na && a_keys[a] <= b_keys[b]);
+        bool takes_b = a == na || (b < nb && b_keys[b] <= a_keys[a]);
+        keys[n] = takes_a ? a_keys[a] : b_keys[b];
+        counts[n] = (takes_a ? a_counts[a++] : 0) + (takes_b ? b_counts[b++] : 0);
+    }
+    return n;
+}
+
+/* Merges sorted keys, each with its count, into the runs. */
+static npyx_status key_runs_add(npyx_key_counts *c, const uint64_t *keys, const int64_t *counts, int64_t n,
+                                npyx_error *error) {
+    uint64_t *new_keys = npyx_alloc_array(c->host, c->n + n + 1, sizeof *new_keys);
+    int64_t *new_counts = npyx_alloc_array(c->host, c->n + n + 1, sizeof *new_counts);
+    if (new_keys == NULL || new_counts == NULL) {
+        npyx_free(c->host, new_keys);
+        npyx_free(c->host, new_counts);
+        return npyx_fail_nomem(error);
+    }
+    c->n = key_runs_merge(c->keys, c->counts, c->n, keys, counts, n, new_keys, new_counts);
+    npyx_free(c->host, c->keys);
+    npyx_free(c->host, c->counts);
+    c->keys = new_keys;
+    c->counts = new_counts;
+    return c->n > NPYX_MAX_NKEYS ? key_counts_fail_many(error) : NPYX_OK;
+}
+
+/* ---- the table ---- */
+
+typedef struct key_count {
+    uint64_t key;
+    int64_t count; /* 0: an empty place of the table */
+    int64_t first; /* the place of the first, if wanted */
+} key_count;
+
+static int key_count_compare(const void *a, const void *b, const void *ctx) {
+    uint64_t x = ((const key_count *)a)->key, y = ((const key_count *)b)->key;
+    (void)ctx;
+    return x < y ? -1 : x > y;
+}
+
+/* M. Dietzfelbinger et al., A Reliable Randomized Algorithm for the Closest-Pair Problem (1997): the high
+ * bits of a product with a random odd number. */
+static key_count *key_table_place(const npyx_key_counts *counts, uint64_t key) {
+    const size_t mask = ((size_t)1 << counts->nbits) - 1;
+    size_t place = (size_t)(key * counts->multiplier >> (KEY_NBITS - counts->nbits));
+    while (counts->table[place].count > 0 && counts->table[place].key != key)
+        place = (place + 1) & mask;
+    return &counts->table[place];
+}
+
+static npyx_status key_table_grow(npyx_key_counts *counts, npyx_error *error) {
+    key_count *old = counts->table;
+    const size_t nold = old == NULL ? 0 : (size_t)1 << counts->nbits;
+    const int nbits = old == NULL ? NPYX_KEY_TABLE_NBITS : counts->nbits + 1;
+    key_count *table = npyx_alloc_array_zeroed(counts->host, (int64_t)1 << nbits, sizeof *table);
+    NPYX_TRY(npyx_check_memory(table, error));
+    counts->table = table;
+    counts->nbits = nbits;
+    for (size_t i = 0; i < nold; i++) {
+        if (old[i].count > 0)
+            *key_table_place(counts, old[i].key) = old[i];
+    }
+    npyx_free(counts->host, old);
+    return NPYX_OK;
+}
+
+/* Adds a key that occurs count times, first at that place. Places of equal keys must increase. */
+static npyx_status key_table_add(npyx_key_counts *counts, uint64_t key, int64_t count, int64_t first,
+                                 npyx_error *error) {
+    if (counts->table == NULL || counts->ntaken >= ((int64_t)3 << counts->nbits) / 4)
+        NPYX_TRY(key_table_grow(counts, error));
+    key_count *place = key_table_place(counts, key);
+    if (place->count == 0) {
+        if (counts->ntaken == NPYX_MAX_NKEYS)
+            return key_counts_fail_many(error);
+        *place = (key_count){.key = key, .first = first};
+        counts->ntaken++;
+    }
+    place->count += count;
+    return NPYX_OK;
+}
+
+/* Moves the table's keys to its beginning, in order. */
+static npyx_status key_table_sort(npyx_key_counts *counts, npyx_error *error) {
+    size_t n = 0;
+    for (size_t i = 0; (int64_t)n < counts->ntaken; i++) {
+        if (counts->table[i].count > 0)
+            counts->table[n++] = counts->table[i];
+    }
+    return npyx_sort(counts->host, counts->table, n, sizeof *counts->table, key_count_compare, NULL, error);
+}
+
+/* Merges the table's keys into the runs, and frees it. */
+static npyx_status key_table_empty(npyx_key_counts *c, npyx_error *error) {
+    const int64_t n = c->ntaken;
+    if (n == 0)
+        return NPYX_OK;
+    NPYX_TRY(key_table_sort(c, error));
+    uint64_t *keys = npyx_alloc_array(c->host, n, sizeof *keys);
+    int64_t *counts = npyx_alloc_array(c->host, n, sizeof *counts);
+    c->firsts = c->wants_first ? npyx_alloc_array(c->host, n, sizeof *c->firsts) : NULL;
+    npyx_status status = NPYX_OK;
+    if (keys == NULL || counts == NULL || (c->firsts == NULL && c->wants_first))
+        status = npyx_fail_nomem(error);
+    for (int64_t i = 0; i < n && status == NPYX_OK; i++) {
+        keys[i] = c->table[i].key;
+        counts[i] = c->table[i].count;
+        if (c->wants_first) /* then there are no other keys */
+            c->firsts[i] = c->table[i].first;
+    }
+    npyx_free(c->host, c->table);
+    c->table = NULL;
+    c->ntaken = 0;
+    if (status == NPYX_OK)
+        status = key_runs_add(c, keys, counts, n, error);
+    npyx_free(c->host, keys);
+    npyx_free(c->host, counts);
+    return status;
+}
+
+/* ---- the list ---- */
+
+/* Sorts the list, counts equal keys, and adds the counts to the runs. */
+static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
+    int64_t n = 0;
+    NPYX_TRY(npyx_order_keys_sort(c->host, c->list, c->nlisted, KEY_NBITS, c->room, error));
+    int64_t *counts = (int64_t *)(void *)c->room; /* free for the moment */
+    for (int64_t i = 0, begin = 0; i < c->nlisted; begin = i) {
+        const uint64_t key = c->list[i];
+        while (i < c->nlisted && c->list[i] == key)
+            i++;
+        c->list[n] = key;
+        counts[n++] = i - begin;
+    }
+    c->nlisted = 0;
+    return key_runs_add(c, c->list, counts, n, error);
+}
+
+/* Allocates the list: as many keys as the runs have, so that they are not merged too often. */
+static npyx_status key_list_grow(npyx_key_counts *c, npyx_error *error) {
+    const int64_t nkeys = c->n > NPYX_KEY_LIST_NKEYS ? c->n : NPYX_KEY_LIST_NKEYS;
+    if (c->list != NULL && c->list_nkeys >= nkeys)
+        return NPYX_OK;
+    npyx_free(c->host, c->list);
+    npyx_free(c->host, c->room);
+    c->list = npyx_alloc_array(c->host, nkeys, sizeof *c->list);
+    c->room = npyx_alloc_array(c->host, nkeys, sizeof *c->room);
+    c->list_nkeys = nkeys;
+    return c->list == NULL || c->room == NULL ? npyx_fail_nomem(error) : NPYX_OK;
+}
+
+static npyx_status key_list_add(npyx_key_counts *c, const uint64_t *keys, int64_t n, npyx_error *error) {
+    while (n > 0) {
+        if (c->list == NULL || c->nlisted == c->list_nkeys) {
+            if (c->nlisted > 0)
+                NPYX_TRY(key_list_empty(c, error));
+            NPYX_TRY(key_list_grow(c, error));
+        }
+        int64_t left = c->list_nkeys - c->nlisted, nadded = n < left ? n : left;
+        memcpy(c->list + c->nlisted, keys, (size_t)nadded * sizeof *keys);
+        c->nlisted += nadded;
+        keys += nadded;
+        n -= nadded;
+    }
+    return NPYX_OK;
+}
+
+/* ---- either ---- */
+
+/* Adds n keys, the first of which is at place, the next one after it, and so on. */
+static npyx_status key_counts_add(npyx_key_counts *counts, const uint64_t *keys, int64_t n, int64_t place,
+                                  npyx_error *error) {
+    for (int64_t i = 0, begin = 0; i < n; begin = i) {
+        if (!counts->wants_first && counts->ntaken >= NPYX_KEY_TABLE_MOST_N)
+            NPYX_TRY(key_table_empty(counts, error));
+        if (counts->n > 0) /* there are many: the table was given up once */
+            return key_list_add(counts, keys + i, n - i, error);
+        while (i < n && keys[i] == keys[begin])
+            i++;
+        NPYX_TRY(key_table_add(counts, keys[begin], i - begin, place + begin, error));
+    }
+    return NPYX_OK;
+}
+
+/* Ends the adding: from now on keys, and their counts and firsts, are in order. Polls the host. */
+static npyx_status key_counts_finish(npyx_key_counts *counts, npyx_error *error) {
+    if (counts->nlisted > 0)
+        NPYX_TRY(key_list_empty(counts, error));
+    npyx_free(counts->host, counts->list);
+    npyx_free(counts->host, counts->room);
+    counts->list = counts->room = NULL;
+    return key_table_empty(counts, error);
+}
+
 /* ---- numbers, a block at a time ---- */
 
 typedef struct unique_place {
@@ -124,10 +335,9 @@ static npyx_status unique_add_block(npyx_unique *unique, const unique_block *blo
         const unique_place *place = &block->places[i];
         const int64_t nnear = (int64_t)block->near[i] + block->near_too[i];
         if (place->count > 0)
-            NPYX_TRY(
-                npyx_key_counts_add_many(counts, place->key, place->count, position + place->first, error));
+            NPYX_TRY(key_table_add(counts, place->key, place->count, position + place->first, error));
         if (nnear > 0)
-            NPYX_TRY(npyx_key_counts_add_many(counts, block->base + i, nnear, position, error));
+            NPYX_TRY(key_table_add(counts, block->base + i, nnear, position, error));
     }
     return NPYX_OK;
 }
@@ -142,12 +352,12 @@ static npyx_status unique_add_items(npyx_unique *unique, const uint8_t *items, i
         int64_t nkeys = npyx_order_keys_read(order, items, n, keys);
         unique->nnulls += n - nkeys;
         if (nkeys == n || !unique->wants_first) {
-            NPYX_TRY(npyx_key_counts_add(&unique->counts, keys, nkeys, position, error));
+            NPYX_TRY(key_counts_add(&unique->counts, keys, nkeys, position, error));
             continue;
         }
         for (int64_t i = 0; i < n; i++) {
             if (npyx_order_keys_read(order, items + i * order->dtype->itemsize, 1, keys) > 0)
-                NPYX_TRY(npyx_key_counts_add(&unique->counts, keys, 1, position + i, error));
+                NPYX_TRY(key_counts_add(&unique->counts, keys, 1, position + i, error));
             else
                 unique_note_null(unique, position + i);
         }
@@ -164,19 +374,16 @@ static npyx_status unique_make_numbers(npyx_unique *unique, npyx_source *source,
                                                          .ctx = unique,
                                                          .result_nbytes = sizeof(unique_block),
                                                          .block_nbytes = NPYX_UNIQUE_BLOCK_NBYTES});
-    npyx_status status;
-    while ((status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
+    npyx_status status = NPYX_OK;
+    while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
         const unique_block *block = blocks.reader.result;
-        if (block != NULL && !block->is_many)
-            status = unique_add_block(unique, block, blocks.position, error);
-        else
-            status = unique_add_items(unique, blocks.items, blocks.nelem, blocks.position, error);
-        if (status != NPYX_OK)
-            break;
+        status = block != NULL && !block->is_many
+                     ? unique_add_block(unique, block, blocks.position, error)
+                     : unique_add_items(unique, blocks.items, blocks.nelem, blocks.position, error);
     }
     npyx_blocks_clear(&blocks);
     if (status == NPYX_DONE)
-        status = npyx_key_counts_finish(&unique->counts, error);
+        status = key_counts_finish(&unique->counts, error);
     unique->nrows = unique->counts.n + (unique->nnulls > 0);
     return status;
 }
@@ -220,7 +427,7 @@ static npyx_status unique_add_pairs(const unique_pairs *pairs, const uint8_t *it
                 label = unique_label_at(pairs, position + i, &end);
             keys[i] = unique_pair(label, numbers[i]);
         }
-        NPYX_TRY(npyx_key_counts_add(&unique->counts, keys, n, position, error));
+        NPYX_TRY(key_counts_add(&unique->counts, keys, n, position, error));
     }
     return NPYX_OK;
 }
@@ -234,44 +441,34 @@ static npyx_status unique_add_empty(const unique_pairs *pairs, npyx_error *error
     for (int64_t position = 0, end; position < nelem; position = end) {
         int32_t label = unique_label_at(pairs, position, &end);
         end = end < nelem ? end : nelem;
-        NPYX_TRY(npyx_key_counts_add_many(&pairs->unique->counts, unique_pair(label, number), end - position,
-                                          position, error));
+        NPYX_TRY(key_table_add(&pairs->unique->counts, unique_pair(label, number), end - position, position,
+                               error));
     }
     return NPYX_OK;
 }
 
 static npyx_status unique_read_pairs(const unique_pairs *pairs, npyx_source *source, npyx_error *error) {
     npyx_blocks blocks = {0};
-    npyx_status status;
+    npyx_status status = NPYX_OK;
     npyx_blocks_begin(&blocks, source, pairs->view);
-    for (int64_t position = 0; (status = npyx_blocks_next(&blocks, error)) == NPYX_OK;
-         position += blocks.nelem) {
-        status = unique_add_pairs(pairs, blocks.items, blocks.nelem, position, error);
-        if (status != NPYX_OK)
-            break;
-    }
+    while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK)
+        status = unique_add_pairs(pairs, blocks.items, blocks.nelem, blocks.position, error);
     npyx_blocks_clear(&blocks);
     return status == NPYX_DONE ? NPYX_OK : status;
-}
-
-static int unique_compare_pairs(const void *a, const void *b, const void *ctx) {
-    uint64_t x = ((const npyx_key_count *)a)->key, y = ((const npyx_key_count *)b)->key;
-    (void)ctx;
-    return x < y ? -1 : x > y;
 }
 
 /* Replaces the values' numbers, in order of occurrence, by their ranks. */
 static npyx_status unique_sort_pairs(npyx_unique *unique, npyx_error *error) {
     npyx_key_counts *counts = &unique->counts;
-    npyx_key_count *pairs = npyx_alloc_array(unique->host, counts->n, sizeof *pairs);
+    key_count *pairs = npyx_alloc_array(unique->host, counts->n, sizeof *pairs);
     NPYX_TRY(npyx_check_memory(pairs, error));
     for (int64_t i = 0; i < counts->n; i++)
-        pairs[i] = (npyx_key_count){.key = unique_pair((int64_t)(counts->keys[i] >> 32),
-                                                       unique->values.ranks[(uint32_t)counts->keys[i]]),
-                                    .count = counts->counts[i],
-                                    .first = counts->firsts == NULL ? 0 : counts->firsts[i]};
+        pairs[i] = (key_count){.key = unique_pair((int64_t)(counts->keys[i] >> 32),
+                                                  unique->values.ranks[(uint32_t)counts->keys[i]]),
+                               .count = counts->counts[i],
+                               .first = counts->firsts == NULL ? 0 : counts->firsts[i]};
     npyx_status status =
-        npyx_sort(unique->host, pairs, (size_t)counts->n, sizeof *pairs, unique_compare_pairs, NULL, error);
+        npyx_sort(unique->host, pairs, (size_t)counts->n, sizeof *pairs, key_count_compare, NULL, error);
     for (int64_t i = 0; i < counts->n; i++) {
         counts->keys[i] = pairs[i].key;
         counts->counts[i] = pairs[i].count;
@@ -293,7 +490,7 @@ static npyx_status unique_make_pairs(npyx_unique *unique, npyx_source *source, c
                                  "which are not kept", error));
     NPYX_TRY(unique->dtype->itemsize == 0 ? unique_add_empty(&pairs, error)
                                           : unique_read_pairs(&pairs, source, error));
-    NPYX_TRY(npyx_key_counts_finish(&unique->counts, error));
+    NPYX_TRY(key_counts_finish(&unique->counts, error));
     NPYX_TRY(npyx_numbering_sort(unique->numbering, &unique->arena, &unique->values, error));
     unique->nrows = unique->counts.n;
     return unique_sort_pairs(unique, error);
@@ -308,7 +505,8 @@ npyx_status npyx_unique_make(npyx_unique *unique, npyx_source *source, const npy
     npyx_view sorted = *view;
     *unique = (npyx_unique){
         .host = host, .dtype = dtype, .wants_first = wants_first, .first_null = -1, .arena.host = host};
-    npyx_key_counts_init(&unique->counts, host, wants_first);
+    unique->counts = (npyx_key_counts){
+        .host = host, .wants_first = wants_first, .multiplier = npyx_hash_name(host, "key counts", 10) | 1};
     if (!npyx_numbering_takes(dtype))
         return npyx_refuse(error, "npy_unique needs numbers, dates, texts or bytes; these items are %s",
                            npyx_dtype_shown(dtype).name);
@@ -348,7 +546,12 @@ int64_t npyx_unique_first(const npyx_unique *unique, int64_t i) {
 void npyx_unique_clear(npyx_unique *unique) {
     if (unique->host == NULL)
         return;
-    npyx_key_counts_clear(&unique->counts);
+    npyx_free(unique->host, unique->counts.table);
+    npyx_free(unique->host, unique->counts.list);
+    npyx_free(unique->host, unique->counts.room);
+    npyx_free(unique->host, unique->counts.keys);
+    npyx_free(unique->host, unique->counts.counts);
+    npyx_free(unique->host, unique->counts.firsts);
     npyx_numbering_free(unique->numbering);
     npyx_arena_clear(&unique->arena);
     *unique = (npyx_unique){0};

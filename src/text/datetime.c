@@ -369,7 +369,7 @@ static bool ticks_of(const npyx_instant *instant, npyx_unit unit, npyx_wide *tic
 /* NULL, or what is wrong with the count. */
 static const char *datetime_count_of(const npyx_instant *instant, npyx_unit unit, int32_t multiple,
                                      int64_t *value) {
-    static const char broken[] = "no whole number of them", too_far[] = "too far from 1970";
+    static const char broken[] = "not a whole number of these units", too_far[] = "too far from 1970";
     npyx_wide ticks;
     if (!instant_is_whole(instant, unit))
         return broken;
@@ -393,17 +393,16 @@ npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit,
                          "'%.*s' is not a date (YYYY-MM-DD or YYYY-MM-DD HH:MM:SS.fff is one)",
                          NPYX_SHOWN(text, nbytes, 60));
     if (!instant_exists(&p.instant))
-        return npyx_fail(error, NPYX_INVALID, -1, "'%.*s' is a date or time that does not exist",
-                         NPYX_SHOWN(text, nbytes, 60));
+        return npyx_refuse(error, "'%.*s' is a date or time that does not exist",
+                           NPYX_SHOWN(text, nbytes, 60));
     if (unit == NPYX_UNIT_GENERIC)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "'%.*s' does not fit datetime64 without a unit, which counts nothing in particular",
-                         NPYX_SHOWN(text, nbytes, 60));
+        return npyx_refuse(
+            error, "'%.*s' does not fit datetime64 without a unit, which counts nothing in particular",
+            NPYX_SHOWN(text, nbytes, 60));
     const char *instead = datetime_count_of(&p.instant, unit, multiple, value);
     if (instead == NULL)
         return NPYX_OK;
     char count[NPYX_NUMBER_TEXT_NBYTES];
-    return npyx_fail(error, NPYX_INVALID, -1, "'%.*s' does not fit datetime64[%s%s]: it is %s",
-                     NPYX_SHOWN(text, nbytes, 60), multiple_text(multiple, count), npyx_unit_name(unit),
-                     instead);
+    return npyx_refuse(error, "'%.*s' does not fit datetime64[%s%s]: it is %s", NPYX_SHOWN(text, nbytes, 60),
+                       multiple_text(multiple, count), npyx_unit_name(unit), instead);
 }

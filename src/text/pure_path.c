@@ -1,7 +1,5 @@
 #include "pure_path.h"
 
-#include "base/utf8.h"
-
 /* A path split as by os.path.splitroot. */
 typedef struct path_pieces {
     npyx_span drive, root, rest;

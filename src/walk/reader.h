@@ -67,7 +67,7 @@ npyx_status npyx_reader_fill_all(npyx_reader *reader, npyx_error *error);
 void npyx_reader_clear(npyx_reader *reader);
 
 /*
- * All items of a view in C order, a block at a time, whatever its shape (blocks.c): a view of one row of a
+ * All items of a view in C order, a block at a time, whatever its shape: a view of one row of a
  * billion items takes as little memory as one of a billion rows.
  */
 

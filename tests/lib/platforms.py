@@ -136,7 +136,7 @@ NOT_ON_WINDOWS += ["test_datetime"]
 # qemu-user's -L takes an absolute `/` for the folder of the other system's libraries.
 NOT_UNDER_QEMU = ["test_root"]
 # Of ext/, what knows no SQLite and has unit tests.
-PLAIN = ["pattern.c", "pattern_braces.c", "pattern_match.c", "paths.c"]
+PLAIN = ["pattern.c", "pattern_braces.c"]
 
 
 def make_cmocka(folder):

@@ -446,9 +446,9 @@ def test_one_file_on_each_side(db, folder):
         put(name, npy_bytes(np.arange(3)))
     assert statuses(db, "b*.npy", '["a1.npy"]') == {"": "equal"}
     for a, b, text in [
-        ("a*.npy", "b.npy", "a*.npy: names 2 files"),
-        ("b.npy", "a*.npy", "a*.npy: names 2 files"),
-        ("b.npy", "c*.npy", "c*.npy: names 0 files"),
+        ("a*.npy", "b.npy", "a*.npy: matches 2 files"),
+        ("b.npy", "a*.npy", "a*.npy: matches 2 files"),
+        ("b.npy", "c*.npy", "c*.npy: matches 0 files"),
     ]:
         for on_error in ("raise", "row", "skip"):
             message = error_of(db, "SELECT * FROM npy_compare(?, ?, ?)", a, b, on_error)

@@ -272,7 +272,7 @@ def test_what_json_cannot_be(connect):
         ("true", "M8[s]", "true does not fit datetime64[s]"),
         ("1.5", "m8[s]", "1.5 does not fit timedelta64[s]: a count is an integer of 64 bits"),
         ("-9223372036854775808", "m8[s]", "-9223372036854775808 does not fit timedelta64[s]: it stands for NaT, which NULL gives"),
-        ('"2020-01-01 10:00"', "M8[D]", "'2020-01-01 10:00' does not fit datetime64[D]: it is no whole number of them"),
+        ('"2020-01-01 10:00"', "M8[D]", "'2020-01-01 10:00' does not fit datetime64[D]: it is not a whole number of these units"),
         ('"2021-02-29"', "M8[s]", "'2021-02-29' is a date or time that does not exist"),
         ('"soon"', "M8[s]", "'soon' is not a date (YYYY-MM-DD or YYYY-MM-DD HH:MM:SS.fff is one)"),
         ('"9999-01-01"', "M8[ns]", "'9999-01-01' does not fit datetime64[ns]: it is too far from 1970"),

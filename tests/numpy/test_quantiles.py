@@ -210,7 +210,7 @@ def test_archives_patterns_and_faults(db):
         (np.zeros(3), json.dumps([0.5] * 10001), "", "", "more than 10000"),
         (np.zeros(3), 0.5, 1, "", "axis"),
         (np.zeros(3), 0.5, "", "linaer", "inverted_cdf, averaged_inverted_cdf"),
-        (np.zeros(3), 0.5, "", 3, "method is a text"),
+        (np.zeros(3), 0.5, "", 3, "method must be a text"),
         (np.zeros(3, "c16"), 0.5, "", "", "complex128"),
         (np.array(["a"]), 0.5, "", "", "str"),
     ],
@@ -253,7 +253,7 @@ def test_median_of_fields_texts_and_labels(db):
     assert db.execute("SELECT median, count FROM npy_stats(?)", (npy_bytes(np.array([1j])),)).fetchall() == [(None, 1)]
     assert db.execute("SELECT median FROM npy_stats(?)", (object_npy_bytes(),)).fetchall() == [(None,)]
     said = error_of(db, "SELECT median FROM npy_stats(?) WHERE by = ?", npy_bytes(np.arange(3)), npy_bytes(np.arange(3)))
-    assert "not made by labels" in said
+    assert "there is no median by label" in said
 
 
 @pytest.mark.parametrize("dtype", quantiles.REALS)

@@ -120,7 +120,7 @@ def test_objects_are_kept_while_there_is_room(db, folder):
 
 @pytest.mark.parametrize("nbytes", [24, 40, 300, 5000])
 def test_items_that_end_behind_what_was_read_along(db, folder, nbytes):
-    """Item by item, with steps back: windows on a file hold no whole number of them."""
+    """Item by item, with steps back: windows on a file hold not a whole number of these units."""
     rng = seeded_generator()
     array = np.frombuffer(rng.integers(65, 91, 1500 * nbytes, "u1").tobytes(), f"S{nbytes}")
     np.save("a.npy", array)

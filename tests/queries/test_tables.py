@@ -183,7 +183,7 @@ def test_arrays_that_do_not_fit(connect):
     assert "have no rows: 'step'" in error_of(db, "CREATE VIRTUAL TABLE t USING npy('b.npz')")
     create(db, "'b.npz', members=x")
     assert select(db, "SELECT sum(x) FROM t") == [(6,)]
-    assert "other rows" in error_of(db, "CREATE VIRTUAL TABLE q USING npy('a.npz', members='x,y', slice='-2:')")
+    assert "different rows of each array" in error_of(db, "CREATE VIRTUAL TABLE q USING npy('a.npz', members='x,y', slice='-2:')")
     save("o.npz", {"x": np.arange(2), "o": np.array([1, None])})
     db.execute("CREATE VIRTUAL TABLE objects USING npy('o.npz')")
     assert select(db, "SELECT x, o FROM objects") == [(0, 1), (1, None)]
@@ -255,7 +255,7 @@ def test_two_thousand_arrays_side_by_side(connect):
         ("'x.npy', view='<i8'", "items of 8 bytes"),
         ("'x.npy', view='nonsense'", "x.npy"),
         ("'x.npy', columns='a,b'", "2 names for 3 columns"),
-        ("'x.npy', columns='\"a,b,c'", "in quotes"),
+        ("'x.npy', columns='\"a,b,c'", "quoted name"),
         ("'x.npy', member='w'", "there is no array 'w'"),
         ("'x.npy', members='w'", "there is no array 'w'"),
         ("'w.npz', member='z'", "there are 'a'"),

@@ -358,7 +358,7 @@ def write_with_a_database(form, library, run, report):
     told = error_of(db, form.bad_statement)
     report(told)
     report(db.execute("SELECT count(*) FROM t").fetchone()[0])
-    if form.mode == "w+" and "is lost" in (told or ""):  # what it had written before is not there
+    if form.mode == "w+" and "were lost" in (told or ""):  # what it had written before is not there
         go_on_anew(form, db)
     form.write(db, 2)
     db.close()

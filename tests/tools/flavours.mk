@@ -12,7 +12,7 @@ extension_small    = .build/small/npyext.so
 extension_coverage = .build/coverage/npyext.so
 
 # Code of ext/ that knows no SQLite and is tested without it.
-plain := $(sort $(wildcard ext/source/pattern*.c ext/source/paths.c))
+plain := $(sort $(wildcard ext/source/pattern*.c))
 units := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 
 # The unit tests in one flavour.

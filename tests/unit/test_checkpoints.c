@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "io/checkpoints.h"
+#include "io/inflate.h"
 #include "unit_host.h"
 
 enum { SPAN = NPYX_CHECKPOINT_MIN_SPAN_NBYTES };

@@ -67,13 +67,13 @@ static void refused(void **state) {
         int32_t multiple;
         const char *message;
     } cases[] = {
-        {"2020-01-01 10:00", NPYX_UNIT_D, 1, "it is no whole number of them"},
-        {"2020-01-02", NPYX_UNIT_M, 1, "it is no whole number of them"},
-        {"2020-02-01", NPYX_UNIT_Y, 1, "it is no whole number of them"},
-        {"2020-01-01", NPYX_UNIT_W, 1, "it is no whole number of them"},
-        {"1970-01-01 00:01", NPYX_UNIT_h, 1, "it is no whole number of them"},
-        {"1970-01-01 00:00:00.0005", NPYX_UNIT_ms, 1, "it is no whole number of them"},
-        {"1970-01-01 00:00:01", NPYX_UNIT_s, 25, "datetime64[25s]: it is no whole number of them"},
+        {"2020-01-01 10:00", NPYX_UNIT_D, 1, "it is not a whole number of these units"},
+        {"2020-01-02", NPYX_UNIT_M, 1, "it is not a whole number of these units"},
+        {"2020-02-01", NPYX_UNIT_Y, 1, "it is not a whole number of these units"},
+        {"2020-01-01", NPYX_UNIT_W, 1, "it is not a whole number of these units"},
+        {"1970-01-01 00:01", NPYX_UNIT_h, 1, "it is not a whole number of these units"},
+        {"1970-01-01 00:00:00.0005", NPYX_UNIT_ms, 1, "it is not a whole number of these units"},
+        {"1970-01-01 00:00:01", NPYX_UNIT_s, 25, "datetime64[25s]: it is not a whole number of these units"},
         {"2263-01-01", NPYX_UNIT_ns, 1, "it is too far from 1970"},
         {"1677-09-21 00:12:43.145224192", NPYX_UNIT_ns, 1, "it is too far from 1970"}, /* NaT's */
         {"1677-09-21 00:12:43.145224191", NPYX_UNIT_ns, 1, "it is too far from 1970"},

@@ -193,7 +193,7 @@ static void assert_no_expectation(const char *text, int64_t off, const char *mes
 static void test_what_is_no_expectation(void **state) {
     (void)state;
     assert_no_expectation(" ", 0,
-                          "nothing is expected (a dtype, a shape in brackets, or one behind the other are)");
+                          "nothing is expected; give a dtype, a shape in brackets, or a dtype and a shape");
     assert_no_expectation("flaot32", 0, "`flaot32` is not a dtype (no such type)");
     assert_no_expectation("f8[N, 64]", 3,
                           "`N` is no dimension (a number, *, >=, <=, > or < with a number, and ... are)");

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "io/inflate.h"
 #include "io/source.h"
 #include "rounds.h"
 #include "unit_host.h"

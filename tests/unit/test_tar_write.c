@@ -11,7 +11,7 @@
 
 #include "base/crc32.h"
 #include "format/tar.h"
-#include "format/tar_write.h"
+#include "format/samples.h"
 #include "unit_host.h"
 
 static unit_host unit;

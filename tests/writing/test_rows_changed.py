@@ -562,7 +562,7 @@ def test_what_is_never_changed(connect, folder):
     for path, message in [
         ("a.npz", "only changes rows of a .npy; make a new .npz from this file's arrays instead, as in SELECT * FROM npy_write('new.npz', (SELECT npz_archive(name, array) FROM npy_file('old.npz')))"),
         ("a.ten", "(SELECT ten_archive(array, name) FROM npy_file('old.ten'))"),
-        ("s.tar", "changes the rows of a .npy alone"),
+        ("s.tar", "only changes rows of a .npy"),
         ("o.npy", "holds Python objects, which are a pickle and are never written"),
         ("missing.npy", "no such file; mode='r+' changes an existing one, and 'w+' makes a new one"),
         ("note.txt", "not a .npy"),
@@ -571,7 +571,7 @@ def test_what_is_never_changed(connect, folder):
     for more, message in [
         ("dtype='f4'", "dtype belongs to tables that write (mode='w+')"),
         ("shape='[-1]'", "shape belongs to tables that write"),
-        ("columns='a,b'", "columns gives 2 names for 1 column"),
+        ("columns='a,b'", "columns lists 2 names for 1 column"),
         ("slice='99'", "99"),
     ]:
         assert message in error_of(db, f"CREATE VIRTUAL TABLE temp.y USING npy('y.npy', mode='r+', {more})"), more

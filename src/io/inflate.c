@@ -1,6 +1,128 @@
-#include "inflate_stream.h"
+#include "inflate.h"
+
+#include <zlib.h>
 
 #include "base/crc32.h"
+
+/* ---- checkpoints ---- */
+
+struct npyx_checkpoints {
+    npyx_host *host;
+    int64_t span_nbytes; /* least output between two of them */
+    int64_t next_off;
+    int count;
+    int64_t capacity;
+    npyx_checkpoint *items;
+    npyx_checkpoints *older; /* of the host's tables */
+};
+
+npyx_checkpoints *npyx_checkpoints_make(npyx_host *host, int64_t nbytes) {
+    if (nbytes <= NPYX_CHECKPOINT_MIN_SPAN_NBYTES && nbytes != NPYX_CHECKPOINTS_ANY_NBYTES)
+        return NULL;
+    npyx_checkpoints *table = npyx_alloc(host, sizeof *table);
+    if (table == NULL)
+        return NULL;
+    int64_t even_nbytes = nbytes / NPYX_CHECKPOINTS_PER_TABLE, least_nbytes = NPYX_CHECKPOINT_MIN_SPAN_NBYTES;
+    int64_t span_nbytes = even_nbytes > least_nbytes ? even_nbytes : least_nbytes;
+    *table = (npyx_checkpoints){
+        .host = host, .span_nbytes = span_nbytes, .next_off = span_nbytes, .older = host->checkpoints};
+    host->checkpoints = table;
+    return table;
+}
+
+void npyx_checkpoints_free(npyx_checkpoints *table) {
+    if (table == NULL)
+        return;
+    npyx_checkpoints **link = &table->host->checkpoints;
+    while (*link != table)
+        link = &(*link)->older;
+    *link = table->older;
+    for (int i = 0; i < table->count; i++)
+        npyx_free(table->host, table->items[i].window);
+    table->host->ncheckpoints -= table->count;
+    npyx_free(table->host, table->items);
+    npyx_free(table->host, table);
+}
+
+static int64_t add_capped(int64_t a, int64_t b) {
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+/* Drops the first of every two, and wants them twice as far apart from now on. */
+static void thin(npyx_checkpoints *table) {
+    int nkept = 0;
+    for (int i = 0; i < table->count; i++) {
+        if (i % 2 == 0)
+            npyx_free(table->host, table->items[i].window);
+        else
+            table->items[nkept++] = table->items[i];
+    }
+    table->host->ncheckpoints -= table->count - nkept;
+    table->count = nkept;
+    table->span_nbytes = add_capped(table->span_nbytes, table->span_nbytes);
+    table->next_off = add_capped(nkept > 0 ? table->items[nkept - 1].off : 0, table->span_nbytes);
+}
+
+/* A host's table with the most checkpoints, the oldest among equals. */
+static npyx_checkpoints *largest_table(const npyx_host *host) {
+    npyx_checkpoints *largest = host->checkpoints;
+    for (npyx_checkpoints *table = largest; table != NULL; table = table->older) {
+        if (table->count >= largest->count)
+            largest = table;
+    }
+    return largest;
+}
+
+void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkpoint) {
+    npyx_host *host = table->host;
+    bool is_kept = checkpoint->window != NULL;
+    if (is_kept && table->count == NPYX_CHECKPOINTS_PER_TABLE)
+        thin(table);
+    while (is_kept && host->ncheckpoints >= NPYX_CHECKPOINTS_PER_HOST)
+        thin(largest_table(host));
+    /* If this table was thinned, the checkpoint may now be nearer than wanted. */
+    if (checkpoint->off >= table->next_off) {
+        table->next_off = add_capped(checkpoint->off, table->span_nbytes);
+        npyx_checkpoint *items =
+            is_kept ? npyx_grow(host, table->items, table->count, &table->capacity, sizeof *items) : NULL;
+        if (items != NULL) {
+            table->items = items;
+            items[table->count++] = *checkpoint;
+            host->ncheckpoints++;
+            return;
+        }
+    }
+    npyx_free(host, checkpoint->window);
+}
+
+int64_t npyx_checkpoints_next_off(const npyx_checkpoints *table) {
+    return table == NULL ? INT64_MAX : table->next_off;
+}
+
+/* The number of checkpoints at or before off. */
+static int count_to(const npyx_checkpoints *table, int64_t off) {
+    int low = 0, high = table == NULL ? 0 : table->count;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (table->items[middle].off <= off)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const npyx_checkpoint *npyx_checkpoints_find(const npyx_checkpoints *table, int64_t off) {
+    int n = count_to(table, off);
+    return n == 0 ? NULL : &table->items[n - 1];
+}
+
+const npyx_checkpoint *npyx_checkpoints_after(const npyx_checkpoints *table, int64_t off) {
+    int n = count_to(table, off);
+    return table == NULL || n == table->count ? NULL : &table->items[n];
+}
+
+/* ---- streams ---- */
 
 enum {
     POLL_NBYTES = 1 << 20,
@@ -237,4 +359,111 @@ npyx_status npyx_inflate_stream_skip(npyx_inflate_stream *stream, int64_t off, n
     size_t nbytes = left_nbytes < NPYX_SKIP_NBYTES ? (size_t)left_nbytes : NPYX_SKIP_NBYTES, made_nbytes = 0;
     NPYX_TRY(stream_provide(stream, &stream->inflater->skipped, NPYX_SKIP_NBYTES, error));
     return npyx_inflate_stream_read(stream, stream->inflater->skipped, nbytes, &made_nbytes, error);
+}
+
+/* ---- in other threads ---- */
+
+enum {
+    /* zlib 1.2 and 1.3 need 7 KiB, and 32 KiB for a window; zlib-ng more */
+    ASIDE_ARENA_NBYTES = 96 << 10,
+};
+
+struct npyx_inflate_room {
+    z_stream stream;
+    size_t used_nbytes; /* of the arena: zlib frees memory only at the end */
+    uint8_t arena[ASIDE_ARENA_NBYTES];
+    uint8_t input[NPYX_ASIDE_INPUT_NBYTES_MOST];
+};
+
+static void *aside_alloc(void *ctx, unsigned items, unsigned item_nbytes) {
+    npyx_inflate_room *room = ctx;
+    uint64_t nbytes = ((uint64_t)items * item_nbytes + 63) & ~(uint64_t)63;
+    if (room->used_nbytes ==
+        0) /* the host's memory is aligned to 8 bytes, malloc's, as zlib expects, to 16 */
+        room->used_nbytes = -(uintptr_t)room->arena & 63;
+    if (nbytes > ASIDE_ARENA_NBYTES - room->used_nbytes)
+        return NULL;
+    void *block = room->arena + room->used_nbytes;
+    room->used_nbytes += (size_t)nbytes;
+    return block;
+}
+
+static void aside_free(void *ctx, void *block) {
+    (void)ctx, (void)block;
+}
+
+npyx_inflate_room *npyx_inflate_room_make(npyx_host *host) {
+    npyx_inflate_room *room = npyx_alloc(host, sizeof *room);
+    if (room == NULL)
+        return NULL;
+    room->used_nbytes = 0;
+    room->stream = (z_stream){.zalloc = aside_alloc, .zfree = aside_free, .opaque = room};
+    if (inflateInit2(&room->stream, -MAX_WBITS) == Z_OK)
+        return room;
+    npyx_free(host, room);
+    return NULL;
+}
+
+void npyx_inflate_room_free(npyx_host *host, npyx_inflate_room *room) {
+    if (room != NULL)
+        inflateEnd(&room->stream);
+    npyx_free(host, room);
+}
+
+/* Moves the stream to the start of the piece. */
+static bool aside_begin(npyx_inflate_room *room, const npyx_checkpoint *from) {
+    z_stream *stream = &room->stream;
+    stream->avail_in = 0;
+    stream->next_in = room->input;
+    return inflateReset(stream) == Z_OK &&
+           (from == NULL || (inflatePrime(stream, from->input_nbits, from->input_bits) == Z_OK &&
+                             inflateSetDictionary(stream, from->window, (uInt)from->window_nbytes) == Z_OK));
+}
+
+static bool aside_fetch(npyx_inflate_room *room, const npyx_deflated *piece, int64_t *input_off) {
+    int64_t left_nbytes = piece->nbytes - *input_off;
+    size_t nbytes = left_nbytes < NPYX_ASIDE_INPUT_NBYTES ? (size_t)left_nbytes : NPYX_ASIDE_INPUT_NBYTES;
+    uint32_t crc32;
+    const npyx_source *compressed = piece->compressed;
+    const uint8_t *bytes = nbytes == 0 ? NULL
+                                       : compressed->ops->read_aside(compressed, piece->off + *input_off,
+                                                                     room->input, nbytes, &crc32);
+    if (bytes == NULL)
+        return false;
+    room->stream.next_in = (z_const Bytef *)bytes;
+    room->stream.avail_in = (uInt)nbytes;
+    *input_off += (int64_t)nbytes;
+    return true;
+}
+
+bool npyx_inflate_aside(npyx_inflate_room *room, const npyx_deflated *piece, uint8_t *bytes, size_t nbytes,
+                        uint32_t *crc32) {
+    z_stream *stream = &room->stream;
+    int64_t input_off = piece->from == NULL ? 0 : piece->from->input_off;
+    uint8_t beyond;
+    int code = Z_OK;
+    *crc32 = 0;
+    if (!aside_begin(room, piece->from))
+        return false;
+    for (size_t done = 0; done < nbytes || (piece->is_last && code == Z_OK);) {
+        size_t wanted_nbytes =
+            nbytes - done < NPYX_ASIDE_STEP_NBYTES ? nbytes - done : NPYX_ASIDE_STEP_NBYTES;
+        bool is_after = wanted_nbytes == 0; /* everything is there, and the stream must end */
+        if (npyx_pool_is_stopping(piece->pool))
+            return false;
+        if (stream->avail_in == 0 && !aside_fetch(room, piece, &input_off) && !is_after)
+            return false;
+        stream->next_out = is_after ? &beyond : bytes + done;
+        stream->avail_out = is_after ? 1 : (uInt)wanted_nbytes;
+        code = inflate(stream, Z_NO_FLUSH);
+        size_t made_nbytes = is_after ? 0 : wanted_nbytes - stream->avail_out;
+        *crc32 = npyx_crc32(*crc32, bytes + done, made_nbytes);
+        done += made_nbytes;
+        bool is_over = code == Z_STREAM_END && done == nbytes && piece->is_last;
+        if (code != Z_OK && !is_over)
+            return false;
+        if (is_after && stream->avail_out == 0)
+            return false;
+    }
+    return true;
 }
