@@ -7,7 +7,7 @@
 #include "calc_plan.h"
 #include "io/threads.h"
 #include "item/convert.h"
-#include "walk/reader.h"
+#include "item_walk.h"
 
 /* How an operand's items are found. */
 typedef enum input_way {
@@ -26,8 +26,7 @@ typedef struct calc_input {
     uint8_t *held;
     int ndim; /* of the axes below: those of the result, joined where they can be */
     int64_t shape[NPYX_MAX_NDIM], strides[NPYX_MAX_NDIM]; /* in items */
-    npyx_blocks blocks;
-    int64_t position; /* of the walk */
+    npyx_item_walk walk;
 } calc_input;
 
 typedef struct calc_state {
@@ -123,33 +122,6 @@ static const uint8_t *spread(const calc_input *input, int64_t first, int64_t nel
     return out;
 }
 
-static npyx_status walk(calc_input *input, int64_t first, int64_t nelem, uint8_t *out, npyx_error *error) {
-    npyx_blocks *blocks = &input->blocks;
-    size_t itemsize = (size_t)input->dtype.itemsize;
-    int64_t nskipped = 0;
-    if (input->position != first || blocks->view.dtype == NULL) {
-        npyx_blocks_begin(blocks, input->source, &input->view);
-        npyx_blocks_seek(blocks, first, &nskipped);
-        blocks->nelem = 0;
-    }
-    input->position = first + nelem;
-    while (nelem > 0) {
-        if (blocks->nelem == 0) {
-            NPYX_TRY(npyx_blocks_next(blocks, error));
-            blocks->items += (size_t)nskipped * itemsize;
-            blocks->nelem -= nskipped;
-            nskipped = 0;
-        }
-        int64_t n = nelem < blocks->nelem ? nelem : blocks->nelem;
-        memcpy(out, blocks->items, (size_t)n * itemsize);
-        out += (size_t)n * itemsize;
-        blocks->items += (size_t)n * itemsize;
-        blocks->nelem -= n;
-        nelem -= n;
-    }
-    return NPYX_OK;
-}
-
 /* The bytes of a range of an operand's items, as they lie in its file. error is NULL on other threads than
  * the caller's. */
 static npyx_status fetch(calc_input *input, bool is_aside, int64_t first, int64_t nelem, uint8_t *scratch,
@@ -159,7 +131,7 @@ static npyx_status fetch(calc_input *input, bool is_aside, int64_t first, int64_
     uint32_t crc32;
     if (input->way == INPUT_WALKED) {
         *bytes = scratch;
-        return walk(input, first, nelem, scratch, error);
+        return npyx_item_walk_copy(&input->walk, first, nelem, scratch, error);
     }
     if (!is_aside)
         return npyx_source_window(input->source, off, nbytes, scratch, bytes, error);
@@ -439,7 +411,7 @@ static npyx_status calc_check(const npyx_source *base, npyx_error *error) {
 static void calc_close(npyx_source *base) {
     calc_source *source = (calc_source *)base;
     for (int i = 0; i < source->calc->noperands; i++) {
-        npyx_blocks_clear(&source->inputs[i].blocks);
+        npyx_item_walk_clear(&source->inputs[i].walk);
         npyx_free(base->host, source->inputs[i].held);
     }
     for (int i = 0; i < source->nstates; i++) {
@@ -482,28 +454,26 @@ static void join_axes(const npyx_calc *calc, calc_input *input) {
 
 /* Reads a small operand into memory. */
 static npyx_status hold(npyx_host *host, calc_input *input, npyx_error *error) {
-    int64_t nelem = npyx_view_nelem(&input->view), position = 0;
+    int64_t nelem = npyx_view_nelem(&input->view);
     npyx_dtype loaded = native(input->type);
+    loaded.unit = input->dtype.unit;
+    loaded.multiple = input->dtype.multiple;
     input->held = npyx_alloc_array(host, nelem, (size_t)loaded.itemsize);
     NPYX_TRY(npyx_check_memory(input->held, error));
-    npyx_blocks_begin(&input->blocks, input->source, &input->view);
-    for (;;) {
-        npyx_status status = npyx_blocks_next(&input->blocks, error);
-        if (status == NPYX_DONE)
+    npyx_blocks blocks = {0};
+    npyx_blocks_begin(&blocks, input->source, &input->view);
+    npyx_status status = NPYX_OK;
+    for (uint8_t *to = input->held; (status = npyx_blocks_next(&blocks, error)) == NPYX_OK;
+         to += blocks.nelem * loaded.itemsize) {
+        status = npyx_convert_items(&input->dtype, blocks.items, blocks.nelem, &loaded, to, blocks.position,
+                                    NULL, error);
+        if (status != NPYX_OK)
             break;
-        NPYX_TRY(status);
-        loaded.unit = input->dtype.unit;
-        loaded.multiple = input->dtype.multiple;
-        NPYX_TRY(npyx_convert_items(&input->dtype, input->blocks.items, input->blocks.nelem, &loaded,
-                                    input->held + (size_t)position * (size_t)loaded.itemsize, position, NULL,
-                                    error));
-        position += input->blocks.nelem;
     }
-    npyx_blocks_clear(&input->blocks);
-    input->blocks = (npyx_blocks){0};
+    npyx_blocks_clear(&blocks);
     input->dtype = loaded;
     input->way = INPUT_HELD;
-    return NPYX_OK;
+    return status == NPYX_DONE ? NPYX_OK : status;
 }
 
 static npyx_status open_input(calc_source *source, int operand, npyx_error *error) {
@@ -540,6 +510,8 @@ static npyx_status open_input(calc_source *source, int operand, npyx_error *erro
                            axis);
     }
     input->view.ndim = calc->ndim;
+    input->walk.source = input->source;
+    input->walk.view = input->view;
     return NPYX_OK;
 }
 

@@ -1,5 +1,5 @@
 #include "lazy/calc.h"
-#include "array/array.h"
+#include "array/view.h"
 #include <stdlib.h>
 #include <stdio.h>
 static void *resize(void *ctx, void *block, size_t n) { (void)ctx; if (n == 0) { free(block); return NULL; } return realloc(block, n); }
