@@ -377,12 +377,15 @@ static npyx_status plan_shape(npyx_calc *calc, uint32_t used, npyx_error *error)
         if (!calc->operands[i].is_number)
             NPYX_TRY(broadcast(calc, &calc->operands[i].view, (char)('a' + i), error));
     }
-    NPYX_TRY(npyx_shape_check_nelem(calc->shape, calc->ndim, error));
+    /* as for a header, axes of length 0 do not make an overflow harmless */
+    int64_t most = 1;
     calc->nelem = 1;
-    for (int axis = 0; axis < calc->ndim; axis++)
+    for (int axis = 0; axis < calc->ndim; axis++) {
+        bool fits = calc->shape[axis] == 0 || npyx_multiply_i64(most, calc->shape[axis], &most);
+        if (!fits || most > INT64_MAX / NPYX_CALC_MAX_ITEMSIZE)
+            return npyx_fail(error, NPYX_UNSUPPORTED, -1, "the operands broadcast to more than 2^59 items");
         calc->nelem *= calc->shape[axis];
-    if (calc->nelem > INT64_MAX / NPYX_CALC_MAX_ITEMSIZE)
-        return npyx_fail(error, NPYX_UNSUPPORTED, -1, "the result has too many items: %" PRId64, calc->nelem);
+    }
     return NPYX_OK;
 }
 
