@@ -34,6 +34,9 @@ for i in range(3):
 with open("data/007.npy", "r+b") as file:
     file.truncate(130)
 open("data/empty.npy", "w").close()
+# The error of a file that was written to within ten seconds says so: the same file, asked later, has another text.
+for path in ("data/007.npy", "data/empty.npy"):
+    os.utime(path, (10**9, 10**9))
 """
 
 
