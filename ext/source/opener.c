@@ -66,6 +66,18 @@ static bool takes_json5(void) {
     return sqlite3_libversion_number() >= 3042000;
 }
 
+/* Prepares a statement over a text that may be JSON. NPYX_DONE: an SQLite without JSON, where a text is a
+ * path. */
+static npyx_status prepare_json(npyext_connection *connection, const char *query, const char *text,
+                                size_t nbytes, sqlite3_stmt **statement, npyx_error *error) {
+    int code = sqlite3_prepare_v2(connection->db, query, -1, statement, NULL);
+    NPYX_TRY(npyext_fail_code(code, error));
+    if (code != SQLITE_OK)
+        return NPYX_DONE;
+    sqlite3_bind_text64(*statement, 1, text, nbytes, SQLITE_STATIC, SQLITE_UTF8);
+    return NPYX_OK;
+}
+
 /* Adds the range that a JSON object describes. NPYX_DONE if the text is not a JSON object. */
 static npyx_status add_json_range(npyext_connection *connection, npyext_files *files, const char *text,
                                   size_t nbytes, npyx_error *error) {
@@ -75,14 +87,9 @@ static npyx_status add_json_range(npyext_connection *connection, npyext_files *f
         "max(CASE WHEN key = 'nbytes' AND type = 'integer' THEN value END), "
         "json_type(?1) = 'object' AND CASE WHEN ?2 THEN json_valid(?1) ELSE 1 END FROM json_each(?1)";
     sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(connection->db, query, -1, &statement, NULL);
-    if (code != SQLITE_OK) { /* an SQLite without JSON, unless there is no memory or time */
-        NPYX_TRY(npyext_fail_code(code, error));
-        return NPYX_DONE;
-    }
-    sqlite3_bind_text64(statement, 1, text, nbytes, SQLITE_STATIC, SQLITE_UTF8);
+    NPYX_TRY(prepare_json(connection, query, text, nbytes, &statement, error));
     sqlite3_bind_int(statement, 2, takes_json5());
-    code = sqlite3_step(statement);
+    int code = sqlite3_step(statement);
     npyx_status status = npyext_fail_code(code, error);
     bool is_object = code == SQLITE_ROW && sqlite3_column_int(statement, 4);
     if (is_object) {
@@ -153,15 +160,10 @@ static npyx_status add_json_list(npyext_connection *connection, npyext_files *fi
     npyx_status status = NPYX_OK;
     for (int i = 0; i < 3 && status == NPYX_OK; i++) {
         sqlite3_stmt *statement = NULL;
-        int code = sqlite3_prepare_v2(connection->db, queries[i], -1, &statement, NULL);
-        if (code == SQLITE_NOMEM || code == SQLITE_INTERRUPT)
-            return fail_list(connection, code, error);
-        if (code != SQLITE_OK)
-            return NPYX_DONE; /* an SQLite without JSON: a text is a path */
-        sqlite3_bind_text64(statement, 1, text, nbytes, SQLITE_STATIC, SQLITE_UTF8);
+        NPYX_TRY(prepare_json(connection, queries[i], text, nbytes, &statement, error));
         if (i == 0)
             sqlite3_bind_int(statement, 2, takes_json5());
-        code = sqlite3_step(statement);
+        int code = sqlite3_step(statement);
         if (i < 2 && (code != SQLITE_ROW || !sqlite3_column_int(statement, 0)))
             status = NPYX_DONE;
         for (; i == 2 && code == SQLITE_ROW && status == NPYX_OK; code = sqlite3_step(statement))
