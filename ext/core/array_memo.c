@@ -116,8 +116,11 @@ npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *byt
     npyx_buffer_append_char(&found->key, '\0');
     NPYX_TRY(npyx_buffer_check(&found->key, error));
     found->key.nbytes--;
-    found->path = found->key.bytes + (nbytes - handle.path_nbytes);
+    found->path = found->key.bytes + (handle.path - (const char *)bytes);
     found->part = handle.part;
+    if (handle.part.recipe != NULL)
+        found->part.recipe =
+            found->key.bytes + ((const char *)handle.part.recipe - (const char *)bytes);
     found->tick = tick;
     *known = found;
     npyx_status status = open_array(connection, found, &handle, error);
@@ -170,7 +173,7 @@ npyx_status npyext_memo_read(npyext_memo_array *known, int64_t off, size_t nbyte
 void npyext_memo_clear(npyext_connection *connection, bool only_large) {
     for (int i = 0; i < NPYEXT_MEMO_NARRAYS; i++) {
         npyext_memo_array *known = &connection->known[i];
-        bool is_large = known->path == NULL && known->key.nbytes > NPYX_KEPT_HEADER_NBYTES;
+        bool is_large = known->key.nbytes > NPYX_KEPT_HEADER_NBYTES;
         if (known->key.host == NULL || (only_large && !is_large))
             continue;
         memo_forget(connection, known);
@@ -189,10 +192,11 @@ void npyext_memo_clear(npyext_connection *connection, bool only_large) {
  *  24  8  index, little-endian
  *  32  8  stamp, little-endian
  *  40  8  where the part of the file begins, and
- *  48  8  how many bytes it has; -1: it is all of the file
- *  56     path
+ *  48  8  how many bytes it has; ALL: it is the whole file; RECIPE: the field before is the path's length
+ *  56     path, and after a NUL the recipe, if it has one
  */
 enum { MAC_OFF = 8, INDEX_OFF = 24, STAMP_OFF = 32, PART_OFF = 40, PART_NBYTES_OFF = 48, PATH_OFF = 56 };
+enum { ALL = -1, RECIPE = -2 };
 
 /* The first byte is not valid UTF-8; the last exposes code that takes BLOBs for text. */
 static const uint8_t handle_magic[MAC_OFF] = {0x9d, 'N', 'P', 'Y', 'X', 'H', '\n', 0};
@@ -217,11 +221,18 @@ void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *han
     memcpy(head, handle_magic, sizeof handle_magic);
     npyx_store_u64(head + INDEX_OFF, (uint64_t)handle->index, false);
     npyx_store_u64(head + STAMP_OFF, handle->stamp, false);
-    npyx_store_u64(head + PART_OFF, (uint64_t)handle->part.off, false);
-    npyx_store_u64(head + PART_NBYTES_OFF, (uint64_t)(handle->part.is_range ? handle->part.nbytes : -1),
-                   false);
+    const npyext_part *part = &handle->part;
+    bool is_made = part->recipe != NULL;
+    int64_t off = is_made ? (int64_t)handle->path_nbytes : part->off;
+    int64_t part_nbytes = is_made ? RECIPE : part->is_range ? part->nbytes : ALL;
+    npyx_store_u64(head + PART_OFF, (uint64_t)off, false);
+    npyx_store_u64(head + PART_NBYTES_OFF, (uint64_t)part_nbytes, false);
     npyx_buffer_append(out, head, sizeof head);
     npyx_buffer_append(out, handle->path, handle->path_nbytes);
+    if (is_made) {
+        npyx_buffer_append_char(out, '\0');
+        npyx_buffer_append(out, part->recipe, part->recipe_nbytes);
+    }
     if (out->status != NPYX_OK)
         return;
     uint8_t *bytes = (uint8_t *)out->bytes + start;
@@ -249,12 +260,20 @@ bool npyext_handle_read(const npyext_handle_key *key, const void *bytes, size_t 
     npyx_siphash_128(key->bytes, at + INDEX_OFF, nbytes - INDEX_OFF, mac);
     if (!is_equal(mac, at + MAC_OFF, sizeof mac))
         return false;
+    int64_t off = (int64_t)npyx_load_u64(at + PART_OFF, false);
     int64_t part_nbytes = (int64_t)npyx_load_u64(at + PART_NBYTES_OFF, false);
-    *handle = (npyext_handle){.part = {.is_range = part_nbytes >= 0,
-                                       .off = (int64_t)npyx_load_u64(at + PART_OFF, false),
-                                       .nbytes = part_nbytes < 0 ? 0 : part_nbytes},
+    npyext_part part = {0};
+    size_t path_nbytes = nbytes - PATH_OFF;
+    if (part_nbytes == RECIPE) { /* the MAC vouches for the length */
+        path_nbytes = (size_t)off;
+        size_t recipe_off = PATH_OFF + path_nbytes + 1;
+        part = (npyext_part){.recipe = at + recipe_off, .recipe_nbytes = nbytes - recipe_off};
+    } else if (part_nbytes != ALL) {
+        part = (npyext_part){.is_range = true, .off = off, .nbytes = part_nbytes};
+    }
+    *handle = (npyext_handle){.part = part,
                               .path = (const char *)at + PATH_OFF,
-                              .path_nbytes = nbytes - PATH_OFF,
+                              .path_nbytes = path_nbytes,
                               .index = (int64_t)npyx_load_u64(at + INDEX_OFF, false),
                               .stamp = npyx_load_u64(at + STAMP_OFF, false)};
     return true;

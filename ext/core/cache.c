@@ -72,49 +72,70 @@ static npyx_status cache_take_part(npyx_source **source, const npyext_part *part
     return NPYX_OK;
 }
 
-static npyx_status cache_open(npyx_host *host, const char *path, const npyext_part *part,
+static npyx_status cache_open(npyext_connection *connection, const char *path, const npyext_part *part,
                               npyext_open_file *file, npyx_archive **archive, npyx_error *error) {
+    npyx_host *host = &connection->host;
+    if (part->recipe != NULL)
+        return connection->recipes->open(connection, part->recipe, part->recipe_nbytes, archive, &file->info,
+                                         error);
     if (file->source == NULL)
         NPYX_TRY(npyx_source_open_file(host, path, &file->source, &file->info, error));
     NPYX_TRY(cache_take_part(&file->source, part, error));
     return npyx_archive_open(file->source, npyext_path_hint(path), archive, error);
 }
 
-/* Closes what is not in use: stale files, and the oldest beyond the limit. */
+/* Closes what is not in use: stale files, and the oldest beyond the limit. What was made of other files
+ * releases them when it is closed, so the list is looked through anew after that. */
 static void cache_trim(npyext_connection *connection) {
     int nidle = 0;
     npyext_cached_file **link = &connection->newest_file;
     while (*link != NULL) {
         npyext_cached_file *file = *link;
         if (file->nusers == 0 && (file->is_stale || ++nidle > NPYX_CACHE_NFILES)) {
+            bool is_made = file->part.recipe != NULL;
             *link = file->older;
             npyx_archive_close(file->archive);
             npyx_free(&connection->host, file);
+            if (is_made) {
+                link = &connection->newest_file;
+                nidle = 0;
+            }
         } else {
             link = &file->older;
         }
     }
 }
 
+static bool cache_is_untouched(npyext_connection *connection, npyext_cached_file *file) {
+    npyx_file_info now;
+    if (file->part.recipe == NULL)
+        return npyx_file_info_of_path(&connection->host, file->path, &now) &&
+               npyx_file_info_is_untouched(&now, &file->info);
+    file->nusers++; /* looking at what it was made of changes the list */
+    bool is_untouched = connection->recipes->is_untouched(file->archive, &file->info);
+    file->nusers--;
+    return is_untouched;
+}
+
 /* The file kept for a path, moved to the front; NULL if there is none or the path leads to another file by
  * now. */
 static npyext_cached_file *cache_find(npyext_connection *connection, const char *path, uint64_t path_hash,
                                       const npyext_part *part, int64_t tick) {
-    npyext_cached_file **link = &connection->newest_file;
-    while (*link != NULL && ((*link)->is_stale || (*link)->path_hash != path_hash ||
-                             !npyext_part_is_same(&(*link)->part, part) || strcmp((*link)->path, path) != 0))
-        link = &(*link)->older;
-    npyext_cached_file *file = *link;
+    npyext_cached_file *file = connection->newest_file;
+    while (file != NULL && (file->is_stale || file->path_hash != path_hash ||
+                            !npyext_part_is_same(&file->part, part) || strcmp(file->path, path) != 0))
+        file = file->older;
     if (file == NULL)
         return NULL;
     if (file->validated_at < tick) {
-        npyx_file_info now;
-        file->is_stale = !npyx_file_info_of_path(&connection->host, path, &now) ||
-                         !npyx_file_info_is_untouched(&now, &file->info);
+        file->is_stale = !cache_is_untouched(connection, file);
         file->validated_at = connection->clock;
     }
     if (file->is_stale)
         return NULL;
+    npyext_cached_file **link = &connection->newest_file;
+    while (*link != file)
+        link = &(*link)->older;
     *link = file->older;
     file->older = connection->newest_file;
     connection->newest_file = file;
@@ -141,19 +162,21 @@ npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path
         return NPYX_OK;
     }
     cache_trim(connection);
-    npyext_cached_file *opened = npyx_alloc_zeroed(host, sizeof *opened + path_nbytes);
+    npyext_cached_file *opened = npyx_alloc_zeroed(host, sizeof *opened + path_nbytes + part->recipe_nbytes);
     if (opened == NULL) {
         npyx_source_close(ahead->source);
         return npyx_fail_nomem(error);
     }
-    npyx_status status = cache_open(host, path, part, ahead, &opened->archive, error);
+    memcpy(opened->path, path, path_nbytes);
+    opened->path_hash = path_hash;
+    opened->part = *part;
+    if (part->recipe != NULL)
+        opened->part.recipe = memcpy(opened->path + path_nbytes, part->recipe, part->recipe_nbytes);
+    npyx_status status = cache_open(connection, path, &opened->part, ahead, &opened->archive, error);
     if (status != NPYX_OK) {
         npyx_free(host, opened);
         return status;
     }
-    memcpy(opened->path, path, path_nbytes);
-    opened->path_hash = path_hash;
-    opened->part = *part;
     opened->info = ahead->info;
     opened->nusers = 1;
     opened->validated_at = connection->clock;

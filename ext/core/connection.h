@@ -23,22 +23,27 @@ typedef struct npyext_handle_key {
     uint8_t bytes[NPYX_SIPHASH_KEY_NBYTES];
 } npyext_handle_key;
 
-/* The part of a file that a source means: a range of it, or all of it if zero-initialised. */
+/* The part of a file that a source means: a range of it, or all of it if zero-initialised. With a recipe it
+ * is an array that is made when it is read (source/lazy_array.h), and what takes the place of its path is for
+ * people. */
 typedef struct npyext_part {
     bool is_range;
     int64_t off, nbytes;
+    const void *recipe; /* borrowed; NULL: none */
+    size_t recipe_nbytes;
 } npyext_part;
 
 static inline bool npyext_part_is_same(const npyext_part *a, const npyext_part *b) {
-    return a->is_range == b->is_range && a->off == b->off && a->nbytes == b->nbytes;
+    return a->is_range == b->is_range && a->off == b->off && a->nbytes == b->nbytes &&
+           npyx_is_same(a->recipe, a->recipe_nbytes, b->recipe, b->recipe_nbytes);
 }
 
 /* What a handle says. */
 typedef struct npyext_handle {
     const char *path; /* borrowed from the handle; not NUL-terminated */
     size_t path_nbytes;
-    npyext_part part;
-    int64_t index; /* of the entry */
+    npyext_part part; /* its recipe is borrowed, too */
+    int64_t index;    /* of the entry */
     uint64_t stamp;
 } npyext_handle;
 
@@ -76,8 +81,17 @@ typedef struct npyext_cached_file {
     int64_t validated_at;
     uint64_t path_hash;
     npyext_part part;
-    char path[];
+    char path[]; /* and the part's recipe after it */
 } npyext_cached_file;
+
+/* How recipes become archives of one array: source/lazy_array.c, a floor above, implements it. */
+typedef struct npyext_recipes {
+    /* Opens one, which must outlive the archive. info tells its contents from others, like a file's. */
+    npyx_status (*open)(npyext_connection *connection, const void *recipe, size_t nbytes,
+                        npyx_archive **archive, npyx_file_info *info, npyx_error *error);
+    /* Whether everything that it was opened from is still what it was. */
+    bool (*is_untouched)(npyx_archive *archive, const npyx_file_info *info);
+} npyext_recipes;
 
 /* A number for a new cursor: files validated before it was drawn are validated again. */
 int64_t npyext_cache_tick(npyext_connection *connection);
@@ -167,6 +181,8 @@ struct npyext_connection {
     npyx_host host; /* its ctx is this struct */
     npyext_policy policy;
     npyext_cached_file *newest_file;
+    const npyext_recipes *recipes;
+    int recipe_depth; /* recipes that are being opened, each for the one before it */
     npyext_memo_array known[NPYEXT_MEMO_NARRAYS];
     int64_t clock;                /* counts cursors opened, and look-ups of known arrays */
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */

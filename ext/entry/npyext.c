@@ -7,6 +7,7 @@ SQLITE_EXTENSION_INIT1
 
 #include "function/functions.h"
 #include "second_library_private.h"
+#include "source/lazy_array.h"
 #include "table/npy_table.h"
 #include "table/wds_table.h"
 #include "value/aggregates.h"
@@ -36,6 +37,8 @@ enum {
     PURE = SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
     PURE_JSON = PURE | SQLITE_RESULT_SUBTYPE,
     PURE_OF_JSON = PURE | SQLITE_SUBTYPE, /* checks whether an argument is JSON */
+    /* Opens files by a name that it is given. */
+    PURE_OF_FILES = SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY,
     /* A database must not ask about this process. */
     OF_PROCESS = SQLITE_DIRECTONLY | SQLITE_RESULT_SUBTYPE
 };
@@ -103,6 +106,9 @@ static const registered registrations[] = {
     {SCALAR("npy_reshape", 2, 2, npyext_npy_reshape),                               IN(EVERYWHERE, PURE)},
     {SCALAR("npy_order", 2, 2, npyext_npy_order),                                   IN(EVERYWHERE, PURE)},
     {SCALAR("npy_transpose", 1, 2, npyext_npy_transpose),                           IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_calc", -1, -1, npyext_npy_calc),                                   IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_concat", 1, 3, npyext_npy_concat),                                 IN(EVERYWHERE, PURE_OF_FILES)},
+    {SCALAR("npy_copy", 1, 1, npyext_npy_copy),                                     IN(EVERYWHERE, PURE)},
     {SCALAR("npy_sum", 1, 2, npyext_npy_sum),                                       IN(EVERYWHERE, PURE_JSON)},
     {SCALAR("npy_mean", 1, 2, npyext_npy_mean),                                     IN(EVERYWHERE, PURE_JSON)},
     {SCALAR("npy_std", 1, 2, npyext_npy_std),                                       IN(EVERYWHERE, PURE)},
@@ -151,6 +157,8 @@ static int entry_add(sqlite3 *db, const registered *row, int argc, npyext_connec
         return sqlite3_create_module_v2(db, row->name, table == NULL ? row->module : &table->module, made,
                                         entry_free);
     int flags = row->flags;
+    if (flags == PURE_OF_FILES && connection->policy.allows_views)
+        flags &= ~SQLITE_DIRECTONLY;
     if (connection->policy.entry_point == NPYEXT_ENTRY_BLOB) /* nothing here reveals anything about files */
         flags = (flags & ~SQLITE_DIRECTONLY) | SQLITE_INNOCUOUS;
     return sqlite3_create_function_v2(db, row->name, argc, SQLITE_UTF8 | flags, made, row->function,
@@ -210,6 +218,7 @@ static int entry_load(sqlite3 *db, char **message, npyext_entry_point entry_poin
     code = npyext_connection_new(db, entry_point, &connection, message);
     if (code != SQLITE_OK)
         return code;
+    connection->recipes = &npyext_lazy_recipes;
     for (size_t i = 0; i < sizeof registrations / sizeof registrations[0]; i++) {
         const registered *row = &registrations[i];
         bool is_here = (row->entry_points & (int)entry_point) != 0;

@@ -94,7 +94,9 @@ static npyx_status add_json_range(npyext_connection *connection, npyext_files *f
     bool is_object = code == SQLITE_ROW && sqlite3_column_int(statement, 4);
     if (is_object) {
         const char *path = (const char *)sqlite3_column_text(statement, 1);
-        npyext_part part = {true, sqlite3_column_int64(statement, 2), sqlite3_column_int64(statement, 3)};
+        npyext_part part = {.is_range = true,
+                            .off = sqlite3_column_int64(statement, 2),
+                            .nbytes = sqlite3_column_int64(statement, 3)};
         bool is_whole = sqlite3_column_int(statement, 0) && path != NULL &&
                         sqlite3_column_type(statement, 2) == SQLITE_INTEGER &&
                         sqlite3_column_type(statement, 3) == SQLITE_INTEGER && part.off >= 0 &&
@@ -287,7 +289,8 @@ npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files
     if (opened->cached != NULL)
         opened->archive = opened->cached->archive;
     opened->info = ahead.info;
-    opened->is_known = opened->is_file = opened->info.nbytes >= 0;
+    opened->is_known = opened->info.nbytes >= 0;
+    opened->is_file = opened->is_known && part.recipe == NULL;
     if (status == NPYX_OK && files->is_handle)
         return npyext_handle_check(&connection->handle_key, files->handle_stamp, &opened->info, error);
     return status;
@@ -316,10 +319,10 @@ static npyx_status operand_check_type(const npyext_argument *argument, bool take
 }
 
 /* The one array of the open file. */
-static npyx_status operand_find_only(npyext_operand *operand, int64_t *index, npyx_error *error) {
+static npyx_status operand_find_only(npyext_operand *operand, npyx_error *error) {
     npyx_archive *archive = operand->opened.archive;
     npyx_entry entry;
-    *index = operand->files.is_handle ? operand->files.handle_index : 0;
+    operand->index = operand->files.is_handle ? operand->files.handle_index : 0;
     if (operand->files.is_handle || npyx_archive_is_one_npy(archive))
         return NPYX_OK;
     npyx_status status = npyx_archive_entry(archive, 0, &entry, error);
@@ -333,18 +336,18 @@ static npyx_status operand_find_only(npyext_operand *operand, int64_t *index, np
 
 static npyx_status operand_open_array(npyext_operand *operand, npyx_error *error) {
     npyext_connection *connection = operand->connection;
-    int64_t index;
     if (npyext_files_count(&operand->files) != 1 || operand->files.is_many)
         return npyx_refuse(error, "must be one file, not a pattern or a list");
     NPYX_TRY(npyext_files_open(connection, &operand->files, 0, npyext_cache_tick(connection),
                                &operand->opened, error));
-    NPYX_TRY(operand_find_only(operand, &index, error));
-    npyx_status status = npyx_archive_describe(operand->opened.archive, index, &operand->described, error);
+    NPYX_TRY(operand_find_only(operand, error));
+    npyx_archive *archive = operand->opened.archive;
+    npyx_status status = npyx_archive_describe(archive, operand->index, &operand->described, error);
     if (status == NPYX_DONE || (status == NPYX_OK && !operand->described.is_array))
-        status = npyx_archive_fail_no_array(operand->opened.archive, error);
+        status = npyx_archive_fail_no_array(archive, error);
     NPYX_TRY(status);
     NPYX_TRY(npyx_array_check_values(&operand->described, error));
-    return npyx_archive_open_payload(operand->opened.archive, index, &operand->payload, error);
+    return npyx_archive_open_payload(archive, operand->index, &operand->payload, error);
 }
 
 npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *connection,
@@ -360,10 +363,24 @@ npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *conn
         status = operand_open_array(operand, error);
     if (status == NPYX_OK)
         operand->array = &operand->described;
+    if (operand->files.is_handle)
+        path = npyext_files_path(&operand->files, 0);
     if (status != NPYX_OK && status != NPYX_NOMEM && status != NPYX_INTERRUPTED)
         (void)npyx_error_place(error, NPYX_INVALID, "%s%s%s%s", what, path == NULL ? "" : " (",
                                path == NULL ? "" : path, path == NULL ? "" : ")");
     return status;
+}
+
+bool npyext_operand_is_untouched(npyext_operand *operand) {
+    npyext_opened again;
+    npyext_connection *connection = operand->connection;
+    if (operand->opened.cached == NULL)
+        return true;
+    npyx_error error;
+    npyx_status status = npyext_files_open(connection, &operand->files, 0, npyext_cache_tick(connection), &again, &error);
+    bool is_same = status == NPYX_OK && again.cached == operand->opened.cached;
+    npyext_opened_close(connection, &again);
+    return is_same;
 }
 
 void npyext_operand_close(npyext_operand *operand) {

@@ -67,11 +67,12 @@ void npyext_opened_close(npyext_connection *connection, npyext_opened *opened);
 typedef struct npyext_operand {
     const npyx_array *array; /* described; its items are values, not objects. NULL: nothing is open */
     npyx_source *payload;    /* the source that the array's offsets refer to */
+    int64_t index; /* of the array in opened.archive */
+    npyext_opened opened;
     /* private */
     npyext_connection *connection;
     npyx_array described;
     npyext_files files;
-    npyext_opened opened;
 } npyext_operand;
 
 /* Opens the array that an argument stands for, which must be given and must outlive the operand. Messages
@@ -80,6 +81,9 @@ typedef struct npyext_operand {
 npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *connection,
                                 const npyext_argument *argument, const char *what, bool takes_path,
                                 npyx_error *error);
+
+/* Whether its file, if it has one, is still what it was when it was opened. */
+bool npyext_operand_is_untouched(npyext_operand *operand);
 
 /* Accepts a zero-initialised operand. */
 void npyext_operand_close(npyext_operand *operand);

@@ -66,6 +66,10 @@ extern const npyext_scalar npyext_npy_from_json, npyext_npy_from_data, npyext_np
  * order), npy_transpose(a [, axes]). */
 extern const npyext_scalar npyext_npy_astype, npyext_npy_reshape, npyext_npy_order, npyext_npy_transpose;
 
+/* Arrays that are made when they are read: npy_calc(expression, a, b, ...), npy_concat(source [, member [,
+ * axis]]); of BLOBs alone, at once. npy_copy(a): a BLOB of any array. */
+extern const npyext_scalar npyext_npy_calc, npyext_npy_concat, npyext_npy_copy;
+
 /* Statistics: npy_sum(a [, axis]) and so on. Of all items, the result is a value; with axes, it is a .npy of
  * the axes that are left, or a value if none is. NaN and NaT do not count. */
 extern const npyext_scalar npyext_npy_sum, npyext_npy_mean, npyext_npy_std, npyext_npy_min, npyext_npy_max,

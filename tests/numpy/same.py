@@ -1,6 +1,6 @@
 """Random questions about random arrays, asked of processes with other settings, which must all answer alike:
 
-    python3 tests/numpy/same.py [SECONDS | --questions N] [--seed S] [--small] [--only NUMBER] [--keep FOLDER] [--goes-on]
+    python3 tests/numpy/same.py [SECONDS | --questions N] [--seed S] [--small] [--only NUMBER] [--keep FOLDER] [--goes-on] [--forms concat,calc]
 
 or `make same SECONDS=...`. Question NUMBER of a seed is always the same one, about the same array.
 
@@ -508,7 +508,12 @@ def main():
     parser.add_argument("--keep", help="a folder for the files, which stay there")
     parser.add_argument("--goes-on", action="store_true")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--forms", help="of the sources, with commas: concat,calc,tar")
     options = parser.parse_args()
+    if options.forms:
+        import same_data
+
+        same_data.FORMS.update(options.forms.split(","))
     if options.work:
         return work()
     try:

@@ -156,6 +156,7 @@ class Source(NamedTuple):
     member: Any  # '' for all arrays
     arrays: list  # those that it gives, in order
     how: str
+    text: str = ":source"  # what stands for it where a source is expected
 
 
 def write(path, contents):
@@ -167,9 +168,21 @@ def npy_of(rng, array):
     return saved(array) if array.dtype.names is not None else npy_bytes(array, pick(rng, {None: 3, (2, 0): 1, (3, 0): 1}))
 
 
+FORMS = set()  # where not empty, only these of the sources below, if the array can be one
+
+
 def formats_of(array, size):
+    weights = all_formats_of(array, size)
+    return {form: weight for form, weight in weights.items() if form in FORMS} or weights
+
+
+def all_formats_of(array, size):
     nbytes, dtype = array.nbytes, array.dtype
     weights = {"npy": 5, "npz": 2, "tar": 1, "pattern": 1.5}
+    if array.ndim:
+        weights["concat"] = 2
+    if dtype.kind in "biufcmM" and dtype.str[1:] not in ("f16", "c32") and "generic" not in dtype.name and dtype.str[-3:] != "[W]":
+        weights["calc"] = 1
     if nbytes <= MOST_DEFLATED_NBYTES:
         weights |= {"npz deflated": 3, "tar.gz": 1, "parts deflated": 1}
     if dtype.names is None and dtype.str[1:] in TEN_CODES and 0 < array.ndim < 10:
@@ -187,6 +200,25 @@ def parts_of(rng, array):
         return [array, array]
     cuts = sorted(int(n) for n in rng.integers(0, len(array), size=pick(rng, [1, 2, 7]), endpoint=True))
     return np.split(array, cuts)
+
+
+def write_parts(rng, array, size):
+    """Files that npy_concat makes the array of: cut along an axis, in any byte order and order of items."""
+    axis = int(rng.integers(array.ndim)) if chance(rng, 0.5) else 0
+    length = array.shape[axis]
+    cuts = sorted(int(n) for n in rng.integers(0, length, size=pick(rng, [1, 2, 7, 40]) if size == SMALL else 3, endpoint=True))
+    for i, part in enumerate(np.split(array, cuts, axis)):
+        part = part.astype(part.dtype.newbyteorder(pick(rng, ["<", ">"]))) if part.dtype.names is None and chance(rng, 0.5) else part
+        part = np.asfortranarray(part) if chance(rng, 0.3) else part
+        if chance(rng, 0.2):
+            zip_deflated(f"p-{i:02d}", [("it.npy", npy_of(rng, part))])
+        else:
+            write(f"p-{i:02d}", npy_of(rng, part))
+    if array.dtype.names is None:
+        array = array.astype(array.dtype.newbyteorder("="))
+    axes = [axis - array.ndim] if axis or chance(rng, 0.5) else []
+    text = ", ".join(["npy_concat(:source", *(["''", str(axes[0])] if axes else [])]) + ")"
+    return Source("p-*", "", [np.ascontiguousarray(array).reshape(array.shape)], "concat", text)
 
 
 def zip_deflated(path, entries):
@@ -238,6 +270,12 @@ def write_source(rng, array, size):
         for i, part in enumerate(parts):
             write(f"p-{i:02d}.npy", npy_of(rng, part))
         return Source(pick(rng, ["p-*.npy", json.dumps([f"p-{i:02d}.npy" for i in range(len(parts))])]), "", parts, form)
+    if form == "concat":
+        return write_parts(rng, array, size)
+    if form == "calc":
+        write("a.npy", npy_of(rng, array))
+        made = array.astype(array.dtype.newbyteorder("="), order="C").reshape(array.shape)
+        return Source("a.npy", "", [made], form, "(SELECT npy_calc('a', array) FROM npy_file(:source))")
     path, member, array = write_archive(rng, array, form)
     return as_blob(rng, Source(path, member, [array], form), size)
 

@@ -58,11 +58,11 @@ def table(rng, subject, function, *arguments, **named):
     """(FROM clause, parameters): the arguments by position or by name, as parameters or literals."""
     source, view = subject.source, subject.view
     parameters = {"source": source.value, "member": source.member, "slice": view.slice}
-    first = ":source"
+    first = source.text
     if len(source.arrays) == 1 and chance(rng, 0.15):
-        first, parameters["member"] = "(SELECT array FROM npy_file(:source, :chosen))", ""
+        first, parameters["member"] = f"(SELECT array FROM npy_file({first}, :chosen))", ""
         parameters["chosen"] = source.member
-    elif isinstance(source.value, str) and chance(rng, 0.4):
+    elif isinstance(source.value, str) and first == ":source" and chance(rng, 0.4):
         first = literal(parameters.pop("source"))
     places = [first, ":member", ":slice"]
     for i, value in enumerate(arguments):
@@ -82,8 +82,8 @@ def arrays_of(subject):
     source, view = subject.source, subject.view
     parameters = {"source": source.value, "member": source.member}
     if not view.slice:
-        return "npy_file(:source, :member)", parameters, "array"
-    return "npy_file(:source, :member)", parameters | {"slice": view.slice}, "npy_slice(array, :slice)"
+        return f"npy_file({source.text}, :member)", parameters, "array"
+    return f"npy_file({source.text}, :member)", parameters | {"slice": view.slice}, "npy_slice(array, :slice)"
 
 
 def some(rng, names, most=None):
@@ -198,9 +198,10 @@ def compare(rng, subject):
     path, other = subject.other
     columns = some(rng, "status max_abs max_rel rms differing first_at error".split())
     parameters = {"source": subject.source.value, "path": path}
-    a, b = pick(rng, [(":source", ":path"), (":path", ":source")])
+    text = subject.source.text
+    a, b = pick(rng, [(text, ":path"), (":path", text)])
     if len(subject.source.arrays) == 1:
-        a = "(SELECT array FROM npy_file(:source, :member))"
+        a = f"(SELECT array FROM npy_file({text}, :member))"
         parameters["member"], b = subject.source.member, ":path"
     total, peak = magnitudes(subject) if "rms" in columns else (0, 0)
     check, whole = None, subject.source.arrays[0]
@@ -333,15 +334,15 @@ def joined(rng, subject):
     numbers = json.dumps([int(n) for n in rng.integers(0, length, size=pick(rng, [2, 6, 40]))])
     parameters = {"source": source.value, "member": source.member, "numbers": numbers}
     if chance(rng, 0.5):
-        sql = "SELECT j.value, npy_hash(r.data) FROM json_each(:numbers) AS j JOIN npy_rows(:source, :member) AS r ON r.row = j.value"
+        sql = f"SELECT j.value, npy_hash(r.data) FROM json_each(:numbers) AS j JOIN npy_rows({source.text}, :member) AS r ON r.row = j.value"
     else:
-        sql = "SELECT j.value, e.idx, e.value FROM json_each(:numbers) AS j JOIN npy_elements(:source, :member) AS e ON e.idx = j.value"
+        sql = f"SELECT j.value, e.idx, e.value FROM json_each(:numbers) AS j JOIN npy_elements({source.text}, :member) AS e ON e.idx = j.value"
     return Question(sql, parameters)
 
 
 def typed_table(rng, subject):
     source = subject.source
-    if not isinstance(source.value, str) or source.how in ("pattern", "range"):
+    if not isinstance(source.value, str) or source.how in ("pattern", "range", "concat", "calc"):
         return rows(rng, subject)
     arguments = [literal(source.value)]
     if source.member != "":
@@ -366,7 +367,7 @@ OWN = "@own.npy"
 def written(rng, subject):
     """A part written row by row through a table, or changed through one, with savepoints; and read while it is or after."""
     array, source = subject.checked(), subject.source
-    if array is None or not isinstance(source.value, str) or source.how in ("pattern", "range") or subject.view.field or not array.ndim or array.size > 100000 or not array.size:
+    if array is None or not isinstance(source.value, str) or source.how in ("pattern", "range", "concat", "calc") or subject.view.field or not array.ndim or array.size > 100000 or not array.size:
         return typed_table(rng, subject)
     place = f"{literal(source.value)}, {literal(source.member)}, {literal(subject.view.slice)}"
     middle = int(rng.integers(len(array) + 1))
@@ -513,7 +514,7 @@ def headers(rng, subject):
     columns = "name, idx, format, dtype, descr, kind, itemsize, byteorder, ndim, shape, size, nbytes, fortran_order, fields, version, data_offset, compression, file_size, strides, error"
     functions = {"npy_meta": columns, "npz_members": "name, idx, is_array, shape, method, crc32, crc_ok, error", "ten_arrays": "*", "npy_paths": "path, file_size"}
     function = pick(rng, {"npy_meta": 5, "npz_members": 2, "ten_arrays": 1, "npy_paths": 1})
-    return Question(f"SELECT {functions[function]} FROM {function}(:source)", {"source": subject.source.value})
+    return Question(f"SELECT {functions[function]} FROM {function}({subject.source.text})", {"source": subject.source.value})
 
 
 KINDS = {

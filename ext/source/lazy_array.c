@@ -1,0 +1,312 @@
+#include "lazy_array.h"
+
+#include "lazy/calc.h"
+
+/* A recipe may be an operand of another one, and so on. */
+enum { MAX_DEPTH = 16, MAX_TEXT_NBYTES = 1 << 16 };
+
+/* ---- npy_calc ---- */
+
+typedef struct lazy_calc {
+    npyext_lazy base;
+    const char *text;
+    size_t text_nbytes;
+    int noperands;
+    npyext_operand operands[NPYEXT_RECIPE_MAX_NARGUMENTS - 1]; /* those that are numbers stay closed */
+    npyx_calc_operand planned[NPYEXT_RECIPE_MAX_NARGUMENTS - 1];
+} lazy_calc;
+
+/* What one reader has opened. */
+typedef struct calc_reading {
+    npyx_host *host;
+    int noperands;
+    npyx_calc_operand operands[NPYEXT_RECIPE_MAX_NARGUMENTS - 1];
+} calc_reading;
+
+static npyx_status take_operand(lazy_calc *lazy, int i, const npyext_argument *argument, npyx_error *error) {
+    npyx_calc_operand *planned = &lazy->planned[i];
+    const char name[] = {(char)('a' + i), '\0'};
+    planned->is_number = argument->type == SQLITE_INTEGER || argument->type == SQLITE_FLOAT;
+    if (planned->is_number) {
+        bool is_integer = argument->type == SQLITE_INTEGER;
+        planned->number = (npyx_plain_number){is_integer, is_integer ? argument->integer : 0,
+                                              is_integer ? (double)argument->integer : argument->real};
+        return NPYX_OK;
+    }
+    NPYX_TRY(npyext_operand_open(&lazy->operands[i], lazy->base.connection, argument, name, false, error));
+    npyx_view_of_array(lazy->operands[i].array, &planned->view);
+    return NPYX_OK;
+}
+
+static npyx_status calc_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
+                              npyx_error *error) {
+    lazy_calc *lazy = (lazy_calc *)base;
+    npyx_calc *calc = NULL;
+    (void)info; /* what identifies the operands is in their handles */
+    lazy->text = recipe->arguments[0].bytes;
+    lazy->text_nbytes = recipe->arguments[0].nbytes;
+    for (; lazy->noperands < recipe->narguments - 1; lazy->noperands++)
+        NPYX_TRY(take_operand(lazy, lazy->noperands, &recipe->arguments[lazy->noperands + 1], error));
+    NPYX_TRY(npyx_calc_plan(&base->connection->host, lazy->text, lazy->text_nbytes, lazy->planned,
+                            lazy->noperands, &calc, error));
+    const int64_t *shape;
+    base->array.dtype = npyx_dtype_copy(&base->array.arena, npyx_calc_dtype(calc));
+    base->array.ndim = npyx_calc_shape(calc, &shape);
+    memcpy(base->array.shape, shape, (size_t)base->array.ndim * sizeof shape[0]);
+    npyx_calc_free(calc);
+    return npyx_check_memory(base->array.dtype, error);
+}
+
+static void calc_end(void *ctx) {
+    calc_reading *reading = ctx;
+    for (int i = 0; i < reading->noperands; i++)
+        npyx_source_close(reading->operands[i].source);
+    npyx_free(reading->host, reading);
+}
+
+static npyx_status calc_open_operands(lazy_calc *lazy, calc_reading *reading, npyx_error *error) {
+    for (int i = 0; i < lazy->noperands; i++) {
+        const npyext_operand *operand = &lazy->operands[i];
+        if (!lazy->planned[i].is_number)
+            NPYX_TRY(npyx_archive_open_payload(operand->opened.archive, operand->index,
+                                               &reading->operands[i].source, error));
+    }
+    return NPYX_OK;
+}
+
+static npyx_status calc_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
+    lazy_calc *lazy = (lazy_calc *)base;
+    npyx_host *host = &base->connection->host;
+    npyx_calc *calc = NULL;
+    calc_reading *reading = npyx_alloc(host, sizeof *reading);
+    NPYX_TRY(npyx_check_memory(reading, error));
+    reading->host = host;
+    reading->noperands = lazy->noperands;
+    memcpy(reading->operands, lazy->planned, sizeof reading->operands);
+    npyx_status status = calc_open_operands(lazy, reading, error);
+    if (status == NPYX_OK)
+        status = npyx_calc_plan(host, lazy->text, lazy->text_nbytes, reading->operands, lazy->noperands,
+                                &calc, error);
+    if (status == NPYX_OK)
+        status = npyx_calc_open(calc, items, error);
+    if (status != NPYX_OK) {
+        calc_end(reading);
+        return status;
+    }
+    (*items)->on_close = calc_end;
+    (*items)->on_close_ctx = reading;
+    return NPYX_OK;
+}
+
+static bool calc_is_untouched(npyext_lazy *base, const npyx_file_info *info) {
+    lazy_calc *lazy = (lazy_calc *)base;
+    (void)info;
+    for (int i = 0; i < lazy->noperands; i++) {
+        if (!lazy->planned[i].is_number && !npyext_operand_is_untouched(&lazy->operands[i]))
+            return false;
+    }
+    return true;
+}
+
+static void calc_close(npyext_lazy *base) {
+    lazy_calc *lazy = (lazy_calc *)base;
+    for (int i = 0; i <= lazy->noperands && i < NPYEXT_RECIPE_MAX_NARGUMENTS - 1; i++)
+        npyext_operand_close(&lazy->operands[i]);
+}
+
+static const npyext_lazy_methods calc_methods = {.nbytes = sizeof(lazy_calc),
+                                                 .begin = calc_begin,
+                                                 .open = calc_open,
+                                                 .is_untouched = calc_is_untouched,
+                                                 .close = calc_close};
+
+/* ---- as an archive ---- */
+
+static npyx_status lazy_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
+    (void)base;
+    (void)error;
+    *entry = (npyx_entry){.name = "", .zip_method = -1};
+    return index == 0 ? NPYX_OK : NPYX_DONE;
+}
+
+static npyx_status lazy_describe(npyx_archive *base, int64_t index, npyx_array *array, npyx_error *error) {
+    const npyx_array *made = &((npyext_lazy *)base)->array;
+    npyx_buffer descr = {.host = base->source->host};
+    if (index != 0)
+        return NPYX_DONE;
+    array->is_array = true;
+    array->version_major = 1;
+    array->ndim = made->ndim;
+    memcpy(array->shape, made->shape, (size_t)made->ndim * sizeof made->shape[0]);
+    array->dtype = npyx_dtype_copy(&array->arena, made->dtype);
+    npyx_dtype_append_descr(made->dtype, &descr);
+    array->descr_nbytes = descr.nbytes;
+    if (descr.status == NPYX_OK)
+        array->descr = npyx_arena_copy(&array->arena, descr.bytes, descr.nbytes);
+    npyx_buffer_clear(&descr);
+    NPYX_TRY(npyx_check_memory(array->descr == NULL ? NULL : array->dtype, error));
+    return npyx_array_measure(array, error);
+}
+
+static npyx_status lazy_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
+    (void)base;
+    (void)index;
+    (void)error;
+    *payload_off = 0;
+    return NPYX_OK;
+}
+
+static npyx_status lazy_open_payload(npyx_archive *base, int64_t index, npyx_source **payload,
+                                     npyx_error *error) {
+    npyext_lazy *lazy = (npyext_lazy *)base;
+    (void)index;
+    return lazy->methods->open(lazy, payload, error);
+}
+
+static void lazy_close(npyx_archive *base) {
+    npyext_lazy *lazy = (npyext_lazy *)base;
+    lazy->methods->close(lazy);
+    npyx_array_clear(&lazy->array);
+    npyx_source_close(base->source);
+    npyx_free(&lazy->connection->host, lazy);
+}
+
+static const npyx_archive_ops lazy_ops = {.entry = lazy_entry,
+                                          .describe = lazy_describe,
+                                          .locate = lazy_locate,
+                                          .open = lazy_open_payload,
+                                          .close = lazy_close};
+
+static npyx_status lazy_begin(npyext_lazy *lazy, const npyext_recipe *recipe, npyx_file_info *info,
+                              npyx_error *error) {
+    npyext_connection *connection = lazy->connection;
+    *info = (npyx_file_info){0};
+    NPYX_TRY(npyx_source_open_memory(&connection->host, "", 0, &lazy->archive.source, error));
+    if (connection->recipe_depth == MAX_DEPTH)
+        return npyx_refuse(error, "is made of arrays that are made when they are read, more than %d deep; "
+                                  "npy_copy makes a BLOB of one",
+                           MAX_DEPTH);
+    connection->recipe_depth++;
+    npyx_status status = lazy->methods->begin(lazy, recipe, info, error);
+    connection->recipe_depth--;
+    NPYX_TRY(status);
+    NPYX_TRY(npyx_array_measure(&lazy->array, error));
+    info->nbytes = lazy->array.nbytes;
+    return NPYX_OK;
+}
+
+npyx_status npyext_lazy_open(npyext_connection *connection, const npyext_recipe *recipe,
+                             npyx_archive **archive, npyx_file_info *info, npyx_error *error) {
+    const npyext_lazy_methods *methods =
+        recipe->kind == NPYEXT_RECIPE_CALC ? &calc_methods : &npyext_lazy_concat_methods;
+    npyext_lazy *lazy = npyx_alloc_zeroed(&connection->host, methods->nbytes);
+    NPYX_TRY(npyx_check_memory(lazy, error));
+    lazy->archive =
+        (npyx_archive){.ops = &lazy_ops, .format = NPYX_FORMAT_NPY, .is_inflated = true};
+    lazy->connection = connection;
+    lazy->methods = methods;
+    npyx_array_init(&lazy->array, &connection->host);
+    npyx_status status = lazy_begin(lazy, recipe, info, error);
+    if (status == NPYX_OK)
+        *archive = &lazy->archive;
+    else
+        lazy_close(&lazy->archive);
+    return status;
+}
+
+/* ---- recipes as bytes ----
+ *
+ * The kind, then for each argument its type, eight bytes (a number, or a length), and the bytes of that
+ * length and a NUL. Nobody else can make one, for a handle has a MAC; still nothing is read beyond its end.
+ */
+
+enum { HEAD_NBYTES = 9 };
+
+static void append_recipe(const npyext_recipe *recipe, npyx_buffer *out) {
+    npyx_buffer_append_char(out, (char)recipe->kind);
+    for (int i = 0; i < recipe->narguments; i++) {
+        const npyext_argument *argument = &recipe->arguments[i];
+        uint8_t head[HEAD_NBYTES] = {(uint8_t)argument->type};
+        bool has_bytes = argument->type == SQLITE_TEXT || argument->type == SQLITE_BLOB;
+        uint64_t word = has_bytes ? (uint64_t)argument->nbytes : (uint64_t)argument->integer;
+        if (argument->type == SQLITE_FLOAT)
+            memcpy(&word, &argument->real, sizeof word);
+        npyx_store_u64(head + 1, word, false);
+        npyx_buffer_append(out, head, sizeof head);
+        if (has_bytes) {
+            npyx_buffer_append(out, argument->bytes, argument->nbytes);
+            npyx_buffer_append_char(out, '\0');
+        }
+    }
+}
+
+static bool read_recipe(const uint8_t *bytes, size_t nbytes, npyext_recipe *recipe) {
+    size_t at = 1;
+    recipe->kind = nbytes > 0 ? (npyext_recipe_kind)bytes[0] : NPYEXT_RECIPE_CALC;
+    for (recipe->narguments = 0; at < nbytes; recipe->narguments++) {
+        if (recipe->narguments == NPYEXT_RECIPE_MAX_NARGUMENTS || nbytes - at < HEAD_NBYTES)
+            return false;
+        npyext_argument *argument = &recipe->arguments[recipe->narguments];
+        uint64_t word = npyx_load_u64(bytes + at + 1, false);
+        *argument = (npyext_argument){.type = bytes[at], .integer = (int64_t)word};
+        at += HEAD_NBYTES;
+        memcpy(&argument->real, &word, sizeof word);
+        if (argument->type != SQLITE_TEXT && argument->type != SQLITE_BLOB)
+            continue;
+        if (word >= nbytes - at)
+            return false;
+        argument->bytes = (const char *)bytes + at;
+        argument->nbytes = (size_t)word;
+        at += (size_t)word + 1;
+    }
+    return true;
+}
+
+static npyx_status recipe_open(npyext_connection *connection, const void *bytes, size_t nbytes,
+                               npyx_archive **archive, npyx_file_info *info, npyx_error *error) {
+    npyx_host *host = &connection->host;
+    npyext_recipe *recipe = npyx_alloc(host, sizeof *recipe); /* recipes nest, and stacks are small */
+    NPYX_TRY(npyx_check_memory(recipe, error));
+    npyx_status status = NPYX_OK;
+    if (read_recipe(bytes, nbytes, recipe))
+        status = npyext_lazy_open(connection, recipe, archive, info, error);
+    else
+        status = npyx_refuse(error, "the handle is damaged");
+    npyx_free(host, recipe);
+    return status;
+}
+
+static bool recipe_is_untouched(npyx_archive *archive, const npyx_file_info *info) {
+    npyext_lazy *lazy = (npyext_lazy *)archive;
+    return lazy->methods->is_untouched(lazy, info);
+}
+
+const npyext_recipes npyext_lazy_recipes = {recipe_open, recipe_is_untouched};
+
+npyx_status npyext_lazy_append_handle(npyext_connection *connection, const npyext_recipe *recipe,
+                                      const char *shown, npyx_buffer *out, npyx_error *error) {
+    npyx_buffer bytes = {.host = &connection->host};
+    npyext_cached_file *file = NULL;
+    size_t text_nbytes = 0;
+    for (int i = 0; i < recipe->narguments; i++)
+        text_nbytes += recipe->arguments[i].type == SQLITE_TEXT ? recipe->arguments[i].nbytes : 0;
+    if (text_nbytes > MAX_TEXT_NBYTES)
+        return npyx_fail(error, NPYX_TOOBIG, -1, "the texts have %zu bytes; at most %d can be kept in a handle",
+                         text_nbytes, (int)MAX_TEXT_NBYTES);
+    append_recipe(recipe, &bytes);
+    npyx_status status = npyx_buffer_check(&bytes, error);
+    npyext_handle handle = {.path = shown,
+                            .path_nbytes = strlen(shown),
+                            .part = {.recipe = bytes.bytes, .recipe_nbytes = bytes.nbytes}};
+    if (status == NPYX_OK)
+        status = npyext_cache_acquire(connection, shown, &handle.part, npyext_cache_tick(connection), NULL,
+                                      &file, error);
+    if (status == NPYX_OK) {
+        handle.stamp = npyext_handle_stamp(&connection->handle_key, &file->info);
+        npyext_handle_append(&connection->handle_key, &handle, out);
+        status = npyx_buffer_check(out, error);
+    }
+    npyext_cache_release(connection, file);
+    npyx_buffer_clear(&bytes);
+    return status;
+}

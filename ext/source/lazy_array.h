@@ -1,0 +1,64 @@
+/*
+ * Arrays that are made when they are read: npy_calc's and npy_concat's.
+ *
+ * What stands for one is its recipe, the arguments of the call: the text of the expression and its operands,
+ * or the source, the member and the axis. A recipe becomes an archive of one array, like a .npy that nobody
+ * has stored, so whatever takes an array takes it. Handles carry recipes (core/connection.h), and the cache
+ * keeps what was opened from one.
+ */
+#ifndef NPYEXT_LAZY_ARRAY_H
+#define NPYEXT_LAZY_ARRAY_H
+
+#include "opener.h"
+
+typedef enum npyext_recipe_kind { NPYEXT_RECIPE_CALC, NPYEXT_RECIPE_CONCAT } npyext_recipe_kind;
+
+/* Operands `a` to `z`, and the expression before them. */
+enum { NPYEXT_RECIPE_MAX_NARGUMENTS = 27 };
+
+/* The arguments of the call: of npy_calc the expression (TEXT) and its operands (BLOB, INTEGER, FLOAT); of
+ * npy_concat the source, the member and the axis, each as it was given. */
+typedef struct npyext_recipe {
+    npyext_recipe_kind kind;
+    int narguments;
+    npyext_argument arguments[NPYEXT_RECIPE_MAX_NARGUMENTS]; /* borrowed */
+} npyext_recipe;
+
+/* Opens a recipe. The arguments' bytes must outlive the archive. Errors about an operand or a part begin with
+ * its name. */
+npyx_status npyext_lazy_open(npyext_connection *connection, const npyext_recipe *recipe,
+                             npyx_archive **archive, npyx_file_info *info, npyx_error *error);
+
+/* Appends a handle of the recipe, which is opened through the cache, so that whoever uses it finds it open.
+ * shown takes the place of its path. NPYX_TOOBIG for texts of more than 64 KiB. */
+npyx_status npyext_lazy_append_handle(npyext_connection *connection, const npyext_recipe *recipe,
+                                      const char *shown, npyx_buffer *out, npyx_error *error);
+
+/* For the connection. */
+extern const npyext_recipes npyext_lazy_recipes;
+
+/* ---- for lazy_array.c and lazy_concat.c ---- */
+
+typedef struct npyext_lazy npyext_lazy;
+
+typedef struct npyext_lazy_methods {
+    size_t nbytes; /* of the struct that begins with an npyext_lazy */
+    /* Prepares to read it, and describes it: sets array's dtype, ndim and shape, which live as long as it
+     * does. info: see npyext_recipes. */
+    npyx_status (*begin)(npyext_lazy *lazy, const npyext_recipe *recipe, npyx_file_info *info,
+                         npyx_error *error);
+    npyx_status (*open)(npyext_lazy *lazy, npyx_source **items, npyx_error *error);
+    bool (*is_untouched)(npyext_lazy *lazy, const npyx_file_info *info);
+    void (*close)(npyext_lazy *lazy);
+} npyext_lazy_methods;
+
+struct npyext_lazy {
+    npyx_archive archive;
+    npyext_connection *connection;
+    const npyext_lazy_methods *methods;
+    npyx_array array;
+};
+
+extern const npyext_lazy_methods npyext_lazy_concat_methods;
+
+#endif

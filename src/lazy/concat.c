@@ -1,0 +1,253 @@
+/*
+ * A part that is open has a slot. Slots are taken and left by the caller's thread alone; others look for
+ * parts in them while they read aside. Blocks are taken in order, so a part that ends before what was taken
+ * last is not being read by anyone, and its slot is the first to be used again.
+ */
+#include "concat.h"
+
+#include "item/element.h"
+#include "item_walk.h"
+
+enum { NSLOTS = 32 };
+
+typedef struct concat_slot {
+    int64_t part; /* -1: none; set last, and read by other threads */
+    npyx_source *source;
+    npyx_item_walk walk;
+    bool is_direct; /* the part's bytes are the result's */
+    int64_t used_at;
+} concat_slot;
+
+typedef struct concat_source {
+    npyx_source base;
+    const npyx_concat *concat;
+    int64_t entry_nbytes; /* of an entry along the axis */
+    int64_t chunk_nbytes; /* of the entries of all parts at one place on the axes before it */
+    int64_t nused;
+    concat_slot slots[NSLOTS];
+} concat_source;
+
+/* A range of the result's bytes that lies in one part. */
+typedef struct concat_run {
+    int64_t part;
+    int64_t part_off; /* in the part's own bytes, in C order */
+    size_t nbytes;
+} concat_run;
+
+static int64_t begin_of(const concat_source *source, int64_t part) {
+    return part == 0 ? 0 : source->concat->ends[part - 1];
+}
+
+/* The longest run at off, of at most nbytes. */
+static concat_run run_at(const concat_source *source, int64_t off, size_t nbytes) {
+    const npyx_concat *concat = source->concat;
+    int64_t chunk = off / source->chunk_nbytes, within = off % source->chunk_nbytes;
+    int64_t entry = within / source->entry_nbytes, low = 0, high = concat->nparts - 1;
+    while (low < high) { /* the first part that ends after the entry */
+        int64_t middle = low + (high - low) / 2;
+        if (concat->ends[middle] > entry)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    int64_t begin_nbytes = begin_of(source, low) * source->entry_nbytes;
+    int64_t end_nbytes = concat->ends[low] * source->entry_nbytes;
+    int64_t left_nbytes = end_nbytes - within;
+    return (concat_run){.part = low,
+                        .part_off = chunk * (end_nbytes - begin_nbytes) + within - begin_nbytes,
+                        .nbytes = (uint64_t)left_nbytes < nbytes ? (size_t)left_nbytes : nbytes};
+}
+
+/* ---- slots ---- */
+
+static void leave_slot(concat_slot *slot) {
+    if (slot->part < 0)
+        return;
+    __atomic_store_n(&slot->part, (int64_t)-1, __ATOMIC_RELEASE);
+    npyx_item_walk_clear(&slot->walk);
+    npyx_source_close(slot->source);
+    slot->walk = (npyx_item_walk){0};
+    slot->source = NULL;
+}
+
+static concat_slot *find_slot(const concat_source *source, int64_t part) {
+    for (int i = 0; i < NSLOTS; i++) {
+        const concat_slot *slot = &source->slots[i];
+        if (__atomic_load_n(&slot->part, __ATOMIC_ACQUIRE) == part)
+            return (concat_slot *)slot;
+    }
+    return NULL;
+}
+
+/* The slot of a part, which is opened if it is not; it takes the place of the one that was used least
+ * recently. */
+static npyx_status take_slot(concat_source *source, int64_t part, concat_slot **taken, npyx_error *error) {
+    concat_slot *slot = find_slot(source, part);
+    if (slot == NULL) {
+        slot = &source->slots[0];
+        for (int i = 1; i < NSLOTS; i++) {
+            if (source->slots[i].used_at < slot->used_at)
+                slot = &source->slots[i];
+        }
+        leave_slot(slot);
+        NPYX_TRY(
+            source->concat->open_part(source->concat->ctx, part, &slot->source, &slot->walk.view, error));
+        const npyx_dtype *from = slot->walk.view.dtype, *to = source->concat->dtype;
+        slot->walk.source = slot->source;
+        slot->is_direct = npyx_view_is_contiguous(&slot->walk.view) &&
+                          npyx_element_needs_swap(from) == npyx_element_needs_swap(to) &&
+                          (from->type != NPYX_STRUCT || !npyx_element_needs_swap(from));
+        __atomic_store_n(&slot->part, part, __ATOMIC_RELEASE);
+    }
+    slot->used_at = ++source->nused;
+    *taken = slot;
+    return NPYX_OK;
+}
+
+/* ---- reading ---- */
+
+/* Whole items of a part that is not direct, in the result's byte order. */
+static npyx_status copy_items(concat_source *source, concat_slot *slot, int64_t first, int64_t nelem,
+                              uint8_t *out, npyx_error *error) {
+    NPYX_TRY(npyx_item_walk_copy(&slot->walk, first, nelem, out, error));
+    npyx_element_swap(slot->walk.view.dtype, out, nelem);
+    npyx_element_swap(source->concat->dtype, out, nelem);
+    return NPYX_OK;
+}
+
+static npyx_status copy_run(concat_source *source, concat_slot *slot, const concat_run *run, uint8_t *out,
+                            npyx_error *error) {
+    enum { PIECE_NBYTES = 1 << 12 };
+    if (slot->is_direct)
+        return npyx_source_read_exactly(slot->source, slot->walk.view.off + run->part_off, out, run->nbytes,
+                                        error);
+    int64_t itemsize = source->concat->dtype->itemsize, off = run->part_off, end = off + (int64_t)run->nbytes;
+    if (off % itemsize == 0 && end % itemsize == 0)
+        return copy_items(source, slot, off / itemsize, (end - off) / itemsize, out, error);
+    /* items that are cut at an end of the run */
+    npyx_buffer items = {.host = source->base.host};
+    int64_t first = off / itemsize, nelem = (end + itemsize - 1) / itemsize - first;
+    npyx_status status = NPYX_OK;
+    if (npyx_buffer_reserve_array(&items, nelem, (size_t)itemsize))
+        status = copy_items(source, slot, first, nelem, (uint8_t *)items.bytes, error);
+    else
+        status = npyx_buffer_fail(&items, error);
+    if (status == NPYX_OK)
+        memcpy(out, items.bytes + (off - first * itemsize), run->nbytes);
+    npyx_buffer_clear(&items);
+    return status;
+}
+
+/* Opens the parts after a place, for other threads. Whoever reads a part that cannot be opened meets the
+ * fault. */
+static void open_ahead(concat_source *source, int64_t off) {
+    int64_t end = source->base.is_concurrent ? source->base.nbytes : off;
+    if (end - off > NPYX_CONCAT_AHEAD_NBYTES)
+        end = off + NPYX_CONCAT_AHEAD_NBYTES;
+    npyx_error error;
+    concat_slot *slot = NULL;
+    for (int nopened = 0; off < end && nopened < NSLOTS / 2; nopened++) {
+        concat_run run = run_at(source, off, SIZE_MAX);
+        if (take_slot(source, run.part, &slot, &error) != NPYX_OK)
+            return;
+        off += (int64_t)run.nbytes;
+    }
+}
+
+static npyx_status concat_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes,
+                               size_t *read_nbytes, npyx_error *error) {
+    concat_source *source = (concat_source *)base;
+    uint8_t *out = bytes;
+    for (*read_nbytes = 0; *read_nbytes < nbytes;) {
+        concat_slot *slot = NULL;
+        concat_run run = run_at(source, off, nbytes - *read_nbytes);
+        NPYX_TRY(take_slot(source, run.part, &slot, error));
+        npyx_status status = copy_run(source, slot, &run, out + *read_nbytes, error);
+        if (status != NPYX_OK)
+            return source->concat->fail_part(source->concat->ctx, run.part, status, error);
+        *read_nbytes += run.nbytes;
+        off += (int64_t)run.nbytes;
+    }
+    open_ahead(source, off);
+    return NPYX_OK;
+}
+
+static const uint8_t *concat_read_aside(const npyx_source *base, int64_t off, void *scratch, size_t nbytes,
+                                        uint32_t *crc32) {
+    const concat_source *source = (const concat_source *)base;
+    uint8_t *out = scratch;
+    for (size_t done_nbytes = 0; done_nbytes < nbytes;) {
+        concat_run run = run_at(source, off, nbytes - done_nbytes);
+        const concat_slot *slot = find_slot(source, run.part);
+        bool is_readable =
+            slot != NULL && slot->is_direct && slot->source->is_concurrent && !slot->source->wants_order;
+        if (!is_readable)
+            return NULL;
+        const uint8_t *read = slot->source->ops->read_aside(slot->source, slot->walk.view.off + run.part_off,
+                                                            out + done_nbytes, run.nbytes, crc32);
+        if (read == NULL || (run.nbytes == nbytes && read != scratch))
+            return read;
+        if (read != out + done_nbytes)
+            memcpy(out + done_nbytes, read, run.nbytes);
+        done_nbytes += run.nbytes;
+        off += (int64_t)run.nbytes;
+    }
+    return scratch;
+}
+
+static npyx_status concat_account(npyx_source *base, int64_t off, const uint8_t *bytes, size_t nbytes,
+                                  uint32_t crc32, npyx_error *error) {
+    concat_source *source = (concat_source *)base;
+    int64_t end = off + (int64_t)nbytes;
+    while (off < end) {
+        concat_run run = run_at(source, off, (size_t)(end - off));
+        concat_slot *slot = find_slot(source, run.part);
+        if (slot != NULL)
+            NPYX_TRY(slot->source->ops->account(slot->source, slot->walk.view.off + run.part_off, bytes,
+                                                run.nbytes, crc32, error));
+        bytes += run.nbytes;
+        off += (int64_t)run.nbytes;
+    }
+    open_ahead(source, off);
+    return NPYX_OK;
+}
+
+static npyx_status concat_check(const npyx_source *base, npyx_error *error) {
+    const concat_source *source = (const concat_source *)base;
+    for (int i = 0; i < NSLOTS; i++) {
+        if (source->slots[i].part >= 0)
+            NPYX_TRY(npyx_source_check(source->slots[i].source, error));
+    }
+    return NPYX_OK;
+}
+
+static void concat_close(npyx_source *base) {
+    concat_source *source = (concat_source *)base;
+    for (int i = 0; i < NSLOTS; i++)
+        leave_slot(&source->slots[i]);
+}
+
+static const npyx_source_ops concat_ops = {.read = concat_read,
+                                           .close = concat_close,
+                                           .read_aside = concat_read_aside,
+                                           .account = concat_account,
+                                           .check = concat_check};
+
+npyx_status npyx_concat_open(npyx_host *host, const npyx_concat *concat, npyx_source **opened,
+                             npyx_error *error) {
+    concat_source *source = npyx_alloc_zeroed(host, sizeof *source);
+    NPYX_TRY(npyx_check_memory(source, error));
+    source->concat = concat;
+    source->entry_nbytes = concat->dtype->itemsize;
+    for (int axis = concat->axis + 1; axis < concat->ndim; axis++)
+        source->entry_nbytes *= concat->shape[axis];
+    source->chunk_nbytes = source->entry_nbytes * concat->shape[concat->axis];
+    source->base = (npyx_source){
+        .ops = &concat_ops, .host = host, .nbytes = source->chunk_nbytes, .is_concurrent = concat->axis == 0};
+    for (int axis = 0; axis < concat->axis; axis++)
+        source->base.nbytes *= concat->shape[axis];
+    for (int i = 0; i < NSLOTS; i++)
+        source->slots[i].part = -1;
+    *opened = &source->base;
+    return NPYX_OK;
+}
