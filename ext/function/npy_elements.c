@@ -201,6 +201,13 @@ static int64_t idx_of(const elements_cursor *elements) {
                               : npyx_view_file_position(&elements->view, elements->items.position);
 }
 
+static int64_t elements_entry(const npyext_cursor *cursor) {
+    const elements_cursor *elements = (const elements_cursor *)cursor;
+    return elements->view.file_ndim == 0
+               ? -1
+               : npyx_view_file_coordinate(&elements->view, elements->items.position, 0);
+}
+
 /* Whether the current element is in the idx range, where they are checked one by one. */
 static bool elements_is_wanted(const npyext_item_cursor *items) {
     const elements_cursor *elements = (const elements_cursor *)items;
@@ -310,5 +317,6 @@ const npyext_function npyext_npy_elements = {
     NPYEXT_COLUMNS(elements_columns),
     .key = ", idx",
     .row = NPYEXT_ROW_OF_ITEM,
+    .entry = elements_entry,
     NPYEXT_ITEMS(elements_cursor, elements_methods, elements_column, npyext_items_open, npyext_items_close),
 };

@@ -233,6 +233,11 @@ NEAREST_RESULT(nearest_row, sqlite3_result_int64, array->first + hit->row * arra
 NEAREST_RESULT(nearest_distance, sqlite3_result_double, hit->distance)
 NEAREST_RESULT(nearest_query_row, sqlite3_result_int64, nearest->query)
 
+static int64_t nearest_entry(const npyext_cursor *cursor) {
+    const npyx_hit *hit = nearest_at_hand(cursor);
+    return hit == NULL ? -1 : npyext_selection_entry(&cursor->selection, hit->row);
+}
+
 /* Rows are kept in the file's byte order. */
 NEAREST_RESULT(nearest_data, npyext_result_data, cursor, &array->dtype, hit->bytes, nearest->nearest.width)
 
@@ -281,5 +286,6 @@ const npyext_function npyext_npy_nearest = {
     .close = nearest_close,
     .begin = nearest_begin,
     .step = nearest_step,
+    .entry = nearest_entry,
     .module = NPYEXT_CURSOR_MODULE,
 };

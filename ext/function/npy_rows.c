@@ -130,6 +130,10 @@ NPYEXT_KNOWN_RESULT(static, rows_result_row, const npyext_item_cursor *items = (
                     const npyx_view *view = &items->base.selection.view, true, sqlite3_result_int64,
                     view->ndim == 0 ? 0 : view->first[0] + items->position * view->step[0])
 
+static int64_t rows_entry(const npyext_cursor *cursor) {
+    return npyext_selection_entry(&cursor->selection, ((const npyext_item_cursor *)cursor)->position);
+}
+
 static void rows_result_value(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     const npyx_view *view = &items->base.selection.view;
@@ -220,5 +224,6 @@ const npyext_function npyext_npy_rows = {
     NPYEXT_COLUMNS(rows_columns),
     .key = ", row",
     .row = NPYEXT_ROW_OF_ENTRY,
+    .entry = rows_entry,
     NPYEXT_ITEMS(rows_cursor, rows_methods, rows_column, rows_open, rows_close),
 };

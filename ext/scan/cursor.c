@@ -3,6 +3,7 @@
 #include "format/samples.h"
 #include "format/tar.h"
 #include "item/convert.h"
+#include "source/lazy_array.h"
 #include "text/span.h"
 
 /* ---- what is selected of an array ---- */
@@ -13,6 +14,13 @@ void npyext_selection_close(npyext_selection *selection) {
     selection->astype = NULL;
     selection->is_open = false;
     npyx_array_clear(&selection->array);
+}
+
+int64_t npyext_selection_entry(const npyext_selection *selection, int64_t row) {
+    const npyx_view *view = &selection->view;
+    if (view->file_ndim > 0 && view->fixed[0] >= 0)
+        return view->fixed[0];
+    return view->ndim > 0 && view->file_axis[0] == 0 ? view->first[0] + row * view->step[0] : -1;
 }
 
 static npyx_status apply_argument(npyext_selection *selection, const npyext_scan *scan, npyext_role role,
@@ -289,7 +297,17 @@ void npyext_result_coordinate(sqlite3_context *context, npyext_cursor *cursor, c
 
 /* ---- columns of the file, of the entry, of the current error ---- */
 
-NPYEXT_KNOWN_RESULT(extern, npyext_result_path, const char *path = cursor->scan.path, path != NULL,
+/* The path of the current row: of a concatenation the part's, where the row belongs to one. */
+static const char *cursor_path(const npyext_cursor *cursor) {
+    const npyext_scan *scan = &cursor->scan;
+    bool is_of_entry =
+        function_of(cursor)->entry != NULL && scan->opened.archive != NULL && !scan->has_error;
+    const char *path =
+        is_of_entry ? npyext_lazy_path_of(scan->opened.archive, function_of(cursor)->entry(cursor)) : NULL;
+    return path != NULL ? path : scan->path;
+}
+
+NPYEXT_KNOWN_RESULT(extern, npyext_result_path, const char *path = cursor_path(cursor), path != NULL,
                     npyext_result_text, path, strlen(path))
 NPYEXT_KNOWN_RESULT(extern, npyext_result_name, const npyext_scan *scan = &cursor->scan, true,
                     npyext_result_text, scan->entry.name, scan->has_entry ? scan->entry.name_nbytes : 0)
@@ -341,7 +359,7 @@ static npyx_span next_part(const char **path) {
 
 /* The root of an absolute path is a part of its own. */
 void npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor) {
-    const char *path = cursor->scan.path;
+    const char *path = cursor_path(cursor);
     if (path == NULL)
         return;
     npyx_buffer text = {.host = &cursor->scan.connection->host};
@@ -358,7 +376,7 @@ void npyext_result_parts(sqlite3_context *context, npyext_cursor *cursor) {
 
 /* The last part up to its last dot, unless that is its first or last character. */
 void npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor) {
-    const char *path = cursor->scan.path;
+    const char *path = cursor_path(cursor);
     if (path == NULL)
         return;
     const char *slash = strrchr(path, '/');
@@ -370,7 +388,7 @@ void npyext_result_stem(sqlite3_context *context, npyext_cursor *cursor) {
 
 /* The name of the folder that contains the file; '' if the path names none. */
 void npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor) {
-    const char *path = cursor->scan.path;
+    const char *path = cursor_path(cursor);
     if (path == NULL)
         return;
     npyx_span folder = {"", 0}, last = folder;

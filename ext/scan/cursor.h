@@ -22,6 +22,9 @@ typedef struct npyext_selection {
 
 void npyext_selection_close(npyext_selection *selection);
 
+/* The entry along the file's first axis that a row of the view belongs to; -1: several. */
+int64_t npyext_selection_entry(const npyext_selection *selection, int64_t row);
+
 /* The dtype of the items as SQL gets them. */
 static inline const npyx_dtype *npyext_selection_dtype(const npyext_selection *selection) {
     return selection->astype != NULL ? selection->astype : selection->view.dtype;

@@ -190,6 +190,9 @@ typedef struct npyext_function {
     npyext_begin *begin;
     npyext_step *step;
     npyext_place (*place)(const npyext_cursor *cursor); /* of an error; NULL: where the scan is */
+    /* The entry along the array's first axis that the current row belongs to; -1: several. NULL: it always
+     * does. */
+    int64_t (*entry)(const npyext_cursor *cursor);
     sqlite3_module module;
 } npyext_function;
 

@@ -177,6 +177,12 @@ static const npyx_archive_ops lazy_ops = {.entry = lazy_entry,
                                           .open = lazy_open_payload,
                                           .close = lazy_close};
 
+const char *npyext_lazy_path_of(const npyx_archive *archive, int64_t entry) {
+    const npyext_lazy *lazy = (const npyext_lazy *)archive;
+    bool is_concat = archive->ops == &lazy_ops && lazy->methods == &npyext_lazy_concat_methods;
+    return is_concat ? npyext_lazy_concat_path_of(lazy, entry) : NULL;
+}
+
 static npyx_status lazy_begin(npyext_lazy *lazy, const npyext_recipe *recipe, npyx_file_info *info,
                               npyx_error *error) {
     npyext_connection *connection = lazy->connection;

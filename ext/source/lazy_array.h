@@ -34,6 +34,10 @@ npyx_status npyext_lazy_open(npyext_connection *connection, const npyext_recipe 
 npyx_status npyext_lazy_append_handle(npyext_connection *connection, const npyext_recipe *recipe,
                                       const char *shown, npyx_buffer *out, npyx_error *error);
 
+/* The path of the file that an entry along the first axis comes from; NULL if there is no such file: the
+ * archive is not a concatenation along that axis. */
+const char *npyext_lazy_path_of(const npyx_archive *archive, int64_t entry);
+
 /* For the connection. */
 extern const npyext_recipes npyext_lazy_recipes;
 
@@ -60,5 +64,6 @@ struct npyext_lazy {
 };
 
 extern const npyext_lazy_methods npyext_lazy_concat_methods;
+const char *npyext_lazy_concat_path_of(const npyext_lazy *lazy, int64_t entry);
 
 #endif

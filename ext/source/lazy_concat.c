@@ -72,10 +72,13 @@ static npyx_status place_part(const lazy_concat *lazy, int64_t file, npyx_archiv
                     entry.name_nbytes > 0;
     if (status == NPYX_OK || status == NPYX_NOMEM || status == NPYX_INTERRUPTED)
         return status;
-    if (!has_name)
-        return npyx_error_place(error, status, "%.200s", path == NULL ? "BLOB" : path);
-    return npyx_error_place(error, status, "%.200s:%.*s", path == NULL ? "BLOB" : path,
-                            NPYX_SHOWN(entry.name, entry.name_nbytes, 100));
+    /* Whatever the fault is, the place is the first thing to know. */
+    if (has_name)
+        (void)npyx_error_place(error, NPYX_INVALID, "%.200s:%.*s", path == NULL ? "BLOB" : path,
+                               NPYX_SHOWN(entry.name, entry.name_nbytes, 100));
+    else
+        (void)npyx_error_place(error, NPYX_INVALID, "%.200s", path == NULL ? "BLOB" : path);
+    return status;
 }
 
 static npyx_status fail_shape(const lazy_concat *lazy, const npyx_array *array, npyx_error *error) {
@@ -289,6 +292,13 @@ static npyx_status concat_begin(npyext_lazy *base, const npyext_recipe *recipe, 
     memcpy(base->array.shape, concat->shape, (size_t)concat->ndim * sizeof concat->shape[0]);
     info->inode = lazy->stamp;
     return NPYX_OK;
+}
+
+const char *npyext_lazy_concat_path_of(const npyext_lazy *base, int64_t entry) {
+    const lazy_concat *lazy = (const lazy_concat *)base;
+    if (lazy->concat.axis != 0 || entry < 0 || entry >= lazy->concat.shape[0])
+        return NULL;
+    return npyext_files_path(&lazy->files, (size_t)lazy->parts[npyx_concat_part_at(&lazy->concat, entry)].file);
 }
 
 static npyx_status concat_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {

@@ -152,14 +152,14 @@ static npyx_status load(calc_source *source, calc_state *state, int operand, boo
     npyx_dtype to = native(input->type);
     to.unit = input->dtype.unit;
     to.multiple = input->dtype.multiple;
-    uint8_t *scratch = spare_of(source, state, SPARE_BYTES);
+    bool is_as_loaded = npyx_dtype_is_native(&input->dtype) && input->dtype.type == input->type &&
+                        input->type != NPYX_BOOL; /* whose bytes may be any but 0 for true */
+    uint8_t *scratch = is_as_loaded ? loaded : spare_of(source, state, SPARE_BYTES);
     NPYX_TRY(fetch(input, is_aside, first, nelem, scratch, &bytes, error));
     *items = loaded;
-    if (!npyx_dtype_is_native(&input->dtype) || input->dtype.type != input->type || input->type == NPYX_BOOL)
+    if (!is_as_loaded)
         return npyx_convert_items(&input->dtype, bytes, nelem, &to, loaded, first, NULL, error);
-    /* The next operand's bytes go to the same scratch. */
-    bool is_usable = bytes != scratch && (uintptr_t)bytes % (size_t)NPYX_CALC_MAX_ITEMSIZE == 0;
-    if (is_usable)
+    if ((uintptr_t)bytes % (size_t)NPYX_CALC_MAX_ITEMSIZE == 0)
         *items = bytes;
     else
         memcpy(loaded, bytes, (size_t)(nelem * input->dtype.itemsize));
@@ -227,9 +227,10 @@ static void choose(const uint8_t *chooses, const uint8_t *x, const uint8_t *y, s
 #undef CHOOSE
 }
 
-static void run_step(calc_source *source, calc_state *state, int number, int64_t nelem) {
+/* Makes a step's items, in its slot or, if it is not NULL, where wanted says. */
+static void run_step(calc_source *source, calc_state *state, int number, int64_t nelem, uint8_t *wanted_at) {
     const npyx_calc_step *step = &source->calc->steps[number];
-    uint8_t *out = slot_of(source, state, step->slot);
+    uint8_t *out = wanted_at != NULL ? wanted_at : slot_of(source, state, step->slot);
     state->items[number] = out;
     state->has_notes[number] = false;
     if (step->is_constant) {
@@ -280,9 +281,10 @@ static void run_step(calc_source *source, calc_state *state, int number, int64_t
     pass_notes(source, state, number, nelem);
 }
 
-/* Makes a block of at most NPYX_CALC_NELEM items; NPYX_INVALID, without a message, if one has none. */
+/* Makes a block of at most NPYX_CALC_NELEM items; NPYX_INVALID, without a message, if one has none. *items is
+ * where they are: at `wanted_at`, perhaps, which is aligned or NULL. */
 static npyx_status run_block(calc_source *source, calc_state *state, bool is_aside, int64_t first,
-                             int64_t nelem, const uint8_t **items, npyx_error *error) {
+                             int64_t nelem, uint8_t *wanted_at, const uint8_t **items, npyx_error *error) {
     const npyx_calc *calc = source->calc;
     const uint8_t *loaded[26] = {NULL};
     for (int i = 0; i < calc->noperands; i++) {
@@ -294,7 +296,7 @@ static npyx_status run_block(calc_source *source, calc_state *state, bool is_asi
         if (step->op == NPYX_OP_OPERAND)
             state->items[number] = loaded[step->operand];
         else if (step->op != NPYX_OP_NUMBER && !step->is_plain)
-            run_step(source, state, number, nelem);
+            run_step(source, state, number, nelem, number == calc->nsteps - 1 ? wanted_at : NULL);
     }
     *items = state->items[calc->nsteps - 1];
     return state->has_notes[calc->nsteps - 1] ? NPYX_INVALID : NPYX_OK;
@@ -339,14 +341,18 @@ static npyx_status make_bytes(calc_source *source, calc_state *state, bool is_as
         const uint8_t *items = NULL;
         if (!is_aside)
             NPYX_TRY(npyx_poll(source->base.host, error));
-        npyx_status status = run_block(source, state, is_aside, first, nelem, &items, error);
+        bool is_whole = off == first * itemsize && nelem * itemsize <= end - off &&
+                        (uintptr_t)bytes % (size_t)NPYX_CALC_MAX_ITEMSIZE == 0;
+        npyx_status status =
+            run_block(source, state, is_aside, first, nelem, is_whole ? bytes : NULL, &items, error);
         if (status == NPYX_INVALID && state->has_notes[source->calc->nsteps - 1])
             status = is_aside ? status : fail_item(source, first, nelem, error);
         NPYX_TRY(status);
         int64_t skipped_nbytes = off - first * itemsize;
         int64_t n = nelem * itemsize - skipped_nbytes;
         n = n < end - off ? n : end - off;
-        memcpy(bytes, items + skipped_nbytes, (size_t)n);
+        if (items != bytes)
+            memcpy(bytes, items + skipped_nbytes, (size_t)n);
         bytes += n;
         off += n;
     }

@@ -38,11 +38,8 @@ static int64_t begin_of(const concat_source *source, int64_t part) {
     return part == 0 ? 0 : source->concat->ends[part - 1];
 }
 
-/* The longest run at off, of at most nbytes. */
-static concat_run run_at(const concat_source *source, int64_t off, size_t nbytes) {
-    const npyx_concat *concat = source->concat;
-    int64_t chunk = off / source->chunk_nbytes, within = off % source->chunk_nbytes;
-    int64_t entry = within / source->entry_nbytes, low = 0, high = concat->nparts - 1;
+int64_t npyx_concat_part_at(const npyx_concat *concat, int64_t entry) {
+    int64_t low = 0, high = concat->nparts - 1;
     while (low < high) { /* the first part that ends after the entry */
         int64_t middle = low + (high - low) / 2;
         if (concat->ends[middle] > entry)
@@ -50,10 +47,18 @@ static concat_run run_at(const concat_source *source, int64_t off, size_t nbytes
         else
             low = middle + 1;
     }
-    int64_t begin_nbytes = begin_of(source, low) * source->entry_nbytes;
-    int64_t end_nbytes = concat->ends[low] * source->entry_nbytes;
+    return low;
+}
+
+/* The longest run at off, of at most nbytes. */
+static concat_run run_at(const concat_source *source, int64_t off, size_t nbytes) {
+    const npyx_concat *concat = source->concat;
+    int64_t chunk = off / source->chunk_nbytes, within = off % source->chunk_nbytes;
+    int64_t part = npyx_concat_part_at(concat, within / source->entry_nbytes);
+    int64_t begin_nbytes = begin_of(source, part) * source->entry_nbytes;
+    int64_t end_nbytes = concat->ends[part] * source->entry_nbytes;
     int64_t left_nbytes = end_nbytes - within;
-    return (concat_run){.part = low,
+    return (concat_run){.part = part,
                         .part_off = chunk * (end_nbytes - begin_nbytes) + within - begin_nbytes,
                         .nbytes = (uint64_t)left_nbytes < nbytes ? (size_t)left_nbytes : nbytes};
 }
