@@ -119,7 +119,7 @@ static const registered registrations[] = {
     {SCALAR("npy_median", 1, 2, npyext_npy_median),                                 IN(EVERYWHERE, PURE)},
     {SCALAR("npy_dot", 2, 2, npyext_npy_dot),                                       IN(EVERYWHERE, PURE)},
     {SCALAR("npy_distance", 2, 3, npyext_npy_distance),                             IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_norm", 1, 2, npyext_npy_norm),                                     IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_norm", 1, 3, npyext_npy_norm),                                     IN(EVERYWHERE, PURE)},
     {SCALAR("npy_corrcoef", 1, 2, npyext_npy_corrcoef),                             IN(EVERYWHERE, PURE)},
     {SCALAR("npy_sketch", 1, 2, npyext_npy_sketch),                                 IN(EVERYWHERE, PURE)},
     {SCALAR("npy_sketch_quantile", 2, 2, npyext_npy_sketch_quantile),               IN(EVERYWHERE, PURE)},

@@ -79,6 +79,17 @@ npyx_status npyext_call_append_array(npyext_call *c, const npyx_dtype *dtype, in
     return NPYX_OK;
 }
 
+npyx_status npyext_call_append_kept(npyext_call *c, const npyx_dtype *dtype, const bool *axes, int64_t nelem,
+                                    uint8_t **items) {
+    int64_t shape[NPYX_MAX_NDIM];
+    int ndim = 0;
+    for (int axis = 0; axis < c->view.ndim; axis++) {
+        if (!axes[axis])
+            shape[ndim++] = c->view.shape[axis];
+    }
+    return npyext_call_append_array(c, dtype, ndim, shape, nelem, items);
+}
+
 npyx_status npyext_call_give(npyext_call *c, npyext_gives gives) {
     npyx_buffer *out = &c->out;
     NPYX_TRY(npyx_buffer_check(out, &c->error));
@@ -95,6 +106,25 @@ npyx_status npyext_call_give(npyext_call *c, npyext_gives gives) {
 }
 
 /* ---- arguments ---- */
+
+npyx_status npyext_call_axes(npyext_call *c, int number, bool *axes, bool *has_axes) {
+    npyx_value text;
+    const int ndim = c->view.ndim;
+    int type = npyext_call_type(c, number);
+    *has_axes = type != SQLITE_NULL;
+    if (!*has_axes)
+        return NPYX_OK;
+    if (type == SQLITE_INTEGER)
+        return npyext_call_fault(
+            c, npyx_axes_mark(sqlite3_value_int64(c->argv[number]), ndim, axes, &c->error));
+    if (type != SQLITE_TEXT)
+        return npyext_call_fault(c, npyx_axes_fail(&c->error));
+    NPYX_TRY(npyext_value_text(c->argv[number], &text, &c->error));
+    *has_axes = text.nbytes > 0; /* '' is an argument that is left out, as elsewhere */
+    if (!*has_axes)
+        return NPYX_OK;
+    return npyext_call_fault(c, npyx_axes_parse(c->out.host, text.bytes, text.nbytes, ndim, axes, &c->error));
+}
 
 npyx_status npyext_call_read(npyext_call *c, int number, npyx_value_kind kind, const char *what,
                              const char *advice, npyx_value *value) {

@@ -111,6 +111,10 @@ npyx_status npyext_call_append_view(npyext_call *c);
 npyx_status npyext_call_append_array(npyext_call *c, const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                      int64_t nelem, uint8_t **items);
 
+/* The same for the view's axes that are not in axes; there are nelem places along them. */
+npyx_status npyext_call_append_kept(npyext_call *c, const npyx_dtype *dtype, const bool *axes, int64_t nelem,
+                                    uint8_t **items);
+
 /* Makes `out` the result; its memory passes to SQLite. */
 npyx_status npyext_call_give(npyext_call *c, npyext_gives gives);
 
@@ -140,6 +144,9 @@ typedef struct npyext_ends {
 /* Reads vmin and vmax, argument number `number` and the next; NULL: not given. NPYX_INVALID unless they are
  * finite and vmin is not above vmax. */
 npyx_status npyext_call_ends(npyext_call *c, int number, npyext_ends *ends);
+/* Which axes of the view are meant: sets axes[axis] for them. NULL and '' stand for all of them, like NumPy's
+ * None: *has_axes is then false, and axes stays as it is. */
+npyx_status npyext_call_axes(npyext_call *c, int number, bool *axes, bool *has_axes);
 /* A list of at most NPYX_MAX_NDIM integers: `[2, 3]`, `(2, 3)` or an INTEGER. */
 npyx_status npyext_call_integers(npyext_call *c, int number, const char *what, int64_t *integers, int *n);
 

@@ -159,28 +159,6 @@ static npyx_status statistic_take(statistic_call *s) {
                               aggregates[s->statistic]);
 }
 
-/* NULL stands for all axes, like NumPy's None. */
-static npyx_status statistic_read_axes(statistic_call *s) {
-    npyext_call *c = s->c;
-    npyx_value text;
-    const int ndim = c->view.ndim;
-    int type = npyext_call_type(c, 1);
-    s->has_axes = type != SQLITE_NULL;
-    if (!s->has_axes)
-        return NPYX_OK;
-    if (type == SQLITE_INTEGER)
-        return npyext_call_fault(c,
-                                 npyx_axes_mark(sqlite3_value_int64(c->argv[1]), ndim, s->axes, &c->error));
-    if (type != SQLITE_TEXT)
-        return npyext_call_fault(c, npyx_axes_fail(&c->error));
-    NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
-    s->has_axes = text.nbytes > 0; /* '' is an argument that is left out, as elsewhere */
-    if (!s->has_axes)
-        return NPYX_OK;
-    return npyext_call_fault(c,
-                             npyx_axes_parse(c->out.host, text.bytes, text.nbytes, ndim, s->axes, &c->error));
-}
-
 static npyx_status statistic_find_dtype(statistic_call *s) {
     const npyx_dtype *dtype = s->c->view.dtype;
     npyx_type type = statistic_type_of(s->statistic, dtype);
@@ -215,14 +193,7 @@ static bool statistic_is_place(const statistic_call *s) {
 
 /* Begins the array of the axes that are left, with an item for each coordinate; *item is the first. */
 static npyx_status statistic_begin_array(const statistic_call *s, int64_t ncoordinates, uint8_t **item) {
-    npyext_call *c = s->c;
-    int64_t shape[NPYX_MAX_NDIM];
-    int ndim = 0;
-    for (int axis = 0; axis < c->view.ndim; axis++) {
-        if (!s->axes[axis])
-            shape[ndim++] = c->view.shape[axis];
-    }
-    return npyext_call_append_array(c, &s->dtype, ndim, shape, ncoordinates, item);
+    return npyext_call_append_kept(s->c, &s->dtype, s->axes, ncoordinates, item);
 }
 
 static void statistic_give_item(const statistic_call *s, const uint8_t *item) {
@@ -439,7 +410,7 @@ static npyx_status median_find(const statistic_call *s) {
 static npyx_status statistic_run(npyext_call *c, statistic statistic) {
     statistic_call s = {.c = c, .statistic = statistic, .word = c->caller->name + strlen("npy_")};
     NPYX_TRY(statistic_take(&s));
-    NPYX_TRY(statistic_read_axes(&s));
+    NPYX_TRY(npyext_call_axes(c, 1, s.axes, &s.has_axes));
     NPYX_TRY(statistic_find_dtype(&s));
     if (statistic == STATISTIC_MEDIAN)
         return median_find(&s);

@@ -134,11 +134,20 @@ NPYEXT_SCALAR(npy_distance, ANYTHING, VALUE, vector_distance, "npy_distance(arra
 typedef struct vector_norm {
     double ord;
     bool is_given; /* as a number: only for vectors */
+    bool axes[NPYX_MAX_NDIM];
+    bool has_axes;
 } vector_norm;
+
+/* How many axes the norm is taken over. */
+static int norm_naxes(const npyext_call *c, const vector_norm *norm) {
+    int naxes = 0;
+    for (int axis = 0; axis < c->view.ndim; axis++)
+        naxes += !norm->has_axes || norm->axes[axis];
+    return naxes;
+}
 
 static npyx_status norm_read_ord(npyext_call *c, vector_norm *norm) {
     npyx_value value;
-    *norm = (vector_norm){.ord = 2};
     if (npyext_call_type(c, 1) == SQLITE_NULL)
         return NPYX_OK;
     NPYX_TRY(npyext_value_read(c->argv[1], &value, &c->error));
@@ -148,7 +157,7 @@ static npyx_status norm_read_ord(npyext_call *c, vector_norm *norm) {
         return NPYX_OK;
     }
     bool is_text = value.kind == NPYX_VALUE_TEXT;
-    if (is_text && npyx_is_same(value.bytes, value.nbytes, "fro", 3) && c->view.ndim == 2) {
+    if (is_text && npyx_is_same(value.bytes, value.nbytes, "fro", 3) && norm_naxes(c, norm) == 2) {
         norm->is_given = false;
         return NPYX_OK;
     }
@@ -231,25 +240,54 @@ static void norm_split_complex(npyx_view *view, npyx_dtype *part) {
     view->dtype = part;
 }
 
+/* The norms along some axes, as an array of those that are left. */
+static npyx_status norm_append(npyext_call *c, npyx_source *source, const vector_norm *norm) {
+    npyx_reduction reduction = {0};
+    const npyx_reduction_options options = {.axes = norm->axes, .skips_moments = norm->ord != 2};
+    uint8_t *item = NULL;
+    npyx_status status = npyx_reduction_begin(&reduction, source, &c->view, &options, &c->error);
+    if (status == NPYX_OK)
+        status = npyext_call_append_kept(c, &vector_float64, norm->axes, reduction.ncoordinates, &item);
+    while (status == NPYX_OK && (status = npyx_reduction_next(&reduction, &c->error)) == NPYX_OK) {
+        for (int64_t i = 0; i < reduction.group_ncoordinates; i++, item += sizeof(double)) {
+            double value = norm_of_stats(&reduction.stats[i], norm->ord);
+            memcpy(item, &value, sizeof value);
+        }
+    }
+    npyx_reduction_end(&reduction);
+    return status == NPYX_DONE ? npyext_call_give(c, NPYEXT_GIVES_BLOB) : status;
+}
+
 static npyx_status vector_norm_of(npyext_call *c) {
-    vector_norm norm;
+    vector_norm norm = {.ord = 2};
     npyx_source *source = NULL;
     npyx_dtype part;
     double value = 0;
     NPYX_TRY(npyext_call_take_items(c));
+    NPYX_TRY(npyext_call_axes(c, 2, norm.axes, &norm.has_axes));
     NPYX_TRY(norm_read_ord(c, &norm));
-    if (norm.is_given && c->view.ndim != 1)
+    int ndim = c->view.ndim, naxes = norm_naxes(c, &norm);
+    if (norm.is_given && naxes != 1)
         return npyext_call_refuse(c,
                                   "this ord is for vectors; the array has %d dimensions; without ord, the "
-                                  "result is the norm of all its items",
-                                  c->view.ndim);
+                                  "result is the norm of all its items, and with an axis that of each vector",
+                                  naxes);
     if (norm.ord == 2)
         norm_split_complex(&c->view, &part);
+    for (int axis = ndim; axis < c->view.ndim; axis++)
+        norm.axes[axis] = true;
     NPYX_TRY(npyx_distance_check(c->view.dtype, &c->error));
     npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     bool has_reals = npyx_stats_form_of(c->view.dtype) != NPYX_STATS_WIDE; /* as extremes */
     bool is_statistic = norm.ord == 2 || norm.ord == 0 || (norm.ord == INFINITY && has_reals);
+    if (naxes < ndim && !is_statistic)
+        return npyext_call_refuse(
+            c, "along an axis, ord is 2, 0 or 'inf'%s; npy_sum(npy_calc('abs(a)', array), axis) is the norm "
+               "of ord 1, and npy_max of it that of 'inf'",
+            has_reals ? "" : ", but for 64-bit integers");
+    if (naxes < ndim)
+        return norm_append(c, source, &norm);
     NPYX_TRY((is_statistic ? norm_reduce : norm_walk)(c, source, norm.ord, &value));
     sqlite3_result_double(c->context, value);
     return NPYX_OK;
