@@ -23,6 +23,8 @@
 #include "item/convert.h"
 #include "item/encode.h"
 #include "item/print.h"
+#include "lazy/calc.h"
+#include "lazy/concat.h"
 #include "stat/correlation.h"
 #include "stat/difference.h"
 #include "stat/distance.h"

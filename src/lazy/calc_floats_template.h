@@ -87,9 +87,9 @@ CALC_LOOP(ne, uint8_t, a[i] != b[i])
 #define CALC_PAIRS(name, type, step, ...)                                                                    \
     static bool CALC_PAIR(name)(void *restrict made, const void *restrict x, const void *restrict y,         \
                                 int64_t nelem) {                                                             \
-        const CALC_ITEM *a = x, *b = y;                                                                      \
+        const CALC_ITEM *a = x, *b = y == NULL ? x : y;                                                      \
         type *out = made;                                                                                    \
-        for (int64_t i = 0; i < nelem; i++, a += 2, b += b == NULL ? 0 : 2, out += (step)) {                 \
+        for (int64_t i = 0; i < nelem; i++, a += 2, b += 2, out += (step)) {                                 \
             __VA_ARGS__                                                                                      \
         }                                                                                                    \
         return false;                                                                                        \

@@ -86,11 +86,14 @@ CALC_LOOP(floordiv, CALC_ITEM, {
     CALC_FAULT_IF(has_none);
     out[i] = has_none ? 0 : CALC(quotient)(a[i], b[i]);
 })
+/* Of the remainder towards zero: the quotient rounded down, times b, may overflow. */
 CALC_LOOP(mod, CALC_ITEM, {
     bool is_zero =
         b[i] == 0 || (CALC_IS_SIGNED && b[i] == (CALC_ITEM)-1); /* the least one has no quotient by -1 */
     CALC_FAULT_IF(b[i] == 0);
-    out[i] = is_zero ? 0 : (CALC_ITEM)(a[i] - b[i] * CALC(quotient)(a[i], b[i]));
+    CALC_ITEM rest = is_zero ? 0 : (CALC_ITEM)(a[i] % b[i]);
+    bool is_other_sign = rest != 0 && CALC_IS_BELOW_0(rest) != CALC_IS_BELOW_0(b[i]);
+    out[i] = (CALC_ITEM)(rest + (is_other_sign ? b[i] : 0));
 })
 
 static bool CALC(power_of)(CALC_ITEM base, CALC_ITEM exponent, CALC_ITEM *power) {

@@ -116,20 +116,26 @@ static npyx_status expect_char(expression_parser *p, char c, const char *expecte
     return NPYX_OK;
 }
 
+static size_t count_digits(const expression_parser *p, size_t off) {
+    size_t n = 0;
+    while (off + n < p->nbytes && is_digit(p->text[off + n]))
+        n++;
+    return n;
+}
+
 /* Python's decimal numbers: JSON's, and `1.` and `.5`. */
 static npyx_status parse_number(expression_parser *p, int *number) {
     char digits[80] = "0";
     size_t begin = p->off, end = begin;
-    while (end < p->nbytes && (is_digit(p->text[end]) || p->text[end] == '.'))
-        end++;
+    end += count_digits(p, end);
+    if (end < p->nbytes && p->text[end] == '.')
+        end += 1 + count_digits(p, end + 1);
     if (end < p->nbytes && (p->text[end] == 'e' || p->text[end] == 'E')) {
         size_t exponent = end + 1;
         if (exponent < p->nbytes && (p->text[exponent] == '-' || p->text[exponent] == '+'))
             exponent++;
-        if (exponent < p->nbytes && is_digit(p->text[exponent]))
-            end = exponent;
-        while (end < p->nbytes && is_digit(p->text[end]))
-            end++;
+        if (count_digits(p, exponent) > 0)
+            end = exponent + count_digits(p, exponent);
     }
     if (end - begin > sizeof digits - 4)
         return fail_at(p, begin, "a number has more than %d characters", (int)sizeof digits - 4);
@@ -141,10 +147,11 @@ static npyx_status parse_number(expression_parser *p, int *number) {
             digits[n++] = '0';
     }
     npyx_number value;
-    bool is_whole =
-        npyx_number_read(digits, n, &value) == n && (end == p->nbytes || !is_letter(p->text[end]));
+    bool is_whole = npyx_number_read(digits, n, &value) == n &&
+                    (end == p->nbytes || (!is_letter(p->text[end]) && p->text[end] != '.'));
     if (!is_whole)
-        return fail_at(p, begin, "'%.*s' is not a number", NPYX_SHOWN(p->text + begin, end - begin + 1, 20));
+        return fail_at(p, begin, "'%.*s' is not a number",
+                       NPYX_SHOWN(p->text + begin, end - begin + (end < p->nbytes), 20));
     if (value.is_integer && value.form != NPYX_NUMBER_I64)
         return fail_at(p, begin, "an integer of more than 63 bits; with a decimal point it is a float");
     p->off = end;

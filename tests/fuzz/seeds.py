@@ -132,6 +132,19 @@ def slices():
             yield shape + bytes([len(first)]) + first.encode() + bytes([i, 2, 1]) + bytes([len(text)]) + text.encode() + b"..."
 
 
+EXPRESSIONS = ["a", "a - b", "(a - b) / c", "where(a > 0, a, b // 3)", "-a ** 2 % 7", "~a & b | c ^ 1", "clip(a, -1, 1e3)", "minimum(a, maximum(b, .5))",
+               "sqrt(abs(a)) + exp(log1p(b)) - tanh(c)", "round(a * 100) / 100", "isnan(a) | ~isfinite(b)", "((((a))))", "a < 300", "1 - a", "floor(a) == trunc(b)", "a *", "a b", "a < b < c", "a and b"]
+
+
+def expressions():
+    """Operands (a kind, a dtype, flags and lengths, a seed of the items each), and an expression over them."""
+    for i, text in enumerate(EXPRESSIONS):
+        for type in range(0, 20):
+            names = [name for name in "abc" if name in text] or ["a"]
+            operands = b"".join(bytes([200, (type + 3 * k * (i % 2)) % 20, 4 + i % 2, (3, 6, 5)[k] if i % 3 else 3, 4, (17 * i + k) % 256]) for k in range(len(names)))
+            yield bytes([len(names) - 1]) + operands + text.encode()
+
+
 def jsons():
     texts = ["[[1, 2], [3]]", "[[1], {}]", "[1, null, true, false, \"x\", [2]]", "[1, 2.5, null]", "[[1, 2], [3, 4]]", "[true, false]", '["a", "\\u00e9\\ud83d\\ude00"]', "[]", "[[], []]", "3",
              "[9e999, -9e999, 1e-5]", "[18446744073709551615, 9223372036854775808]", '{"x": 1, "y": [1, 2]}']
@@ -393,6 +406,7 @@ SEEDS = {
     "ten": ten_files,
     "tar": tar_files,
     "slice": slices,
+    "calc": expressions,
     "json": lambda: (bytes([len(dtype)]) + dtype.encode() + text.encode() for dtype, text in jsons()),
     "text": texts,
     "write": writes,
