@@ -275,6 +275,8 @@ static npyx_status plan_function(npyx_calc *calc, npyx_calc_step *step, npyx_err
         return NPYX_OK;
     }
     bool is_of_floats = step->op >= NPYX_OP_SQRT && step->op <= NPYX_OP_TANH;
+    if (is_of_floats && is_complex(type))
+        return fail_types(error, step, type, "");
     return set_loop(step, is_of_floats ? float_of(type) : type, error);
 }
 
