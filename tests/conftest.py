@@ -8,6 +8,7 @@ Environment: NPYEXT_SO names the extension (default ./npyext.so); NPYEXT_FLAVOUR
 import ctypes
 import faulthandler
 import os
+import shutil
 import signal
 import sqlite3
 import sys
@@ -91,9 +92,20 @@ def pytest_xdist_make_scheduler(config, log):
     return workers.scheduler(config, log)
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """The folder of a test that passed is removed when the test ends: those of a whole run take 7 GB, and a disk that
+    is full fails whatever comes next. That of a test that failed stays."""
+    report = (yield).get_result()
+    passed_so_far = report.passed and getattr(item, "passed_so_far", True)
+    item.passed_so_far = passed_so_far
+    if call.when == "teardown" and passed_so_far and "tmp_path" in getattr(item, "funcargs", {}):
+        shutil.rmtree(item.funcargs["tmp_path"], ignore_errors=True)
+
+
 @pytest.fixture(autouse=True)
 def patience():
-    """A test that hangs ends the run, or one of its processes, behind the traceback that faulthandler_timeout in
+    """A test that hangs ends the run, or one of its processes, after the traceback that faulthandler_timeout in
     pytest.ini prints."""
     signal.alarm(2 * shell.PATIENCE)
     yield

@@ -108,6 +108,8 @@ static bool statistic_put_extreme(const npyx_stats *stats, int k, uint8_t *item)
     if (stats->extremes[k].position < 0)
         return npyx_encode_null(&native, "", item, &error) == NPYX_OK;
     memcpy(item, npyx_extreme_item(&stats->extremes[k]), (size_t)dtype->itemsize);
+    if (dtype->type == NPYX_BOOL) /* any byte but 0 is true in a file */
+        item[0] = item[0] != 0;
     const size_t word_nbytes = npyx_types[dtype->type].swap_nbytes;
     if (!npyx_dtype_is_native(dtype))
         npyx_swap_words(item, word_nbytes, (size_t)dtype->itemsize / word_nbytes);

@@ -396,3 +396,14 @@ def test_the_sign_of_an_edge_that_is_zero_depended_on_blocks(db, folder):
     for order in ("", "::-1"):
         edges = [edge for pair in db.execute("SELECT lo, hi FROM npy_histogram('z.npy', '', ?, 3)", (order,)) for edge in pair]
         assert repr(edges) == "[-12.0, -8.0, -8.0, -4.0, -4.0, 0.0]"
+
+
+@pytest.mark.parametrize("function", ["npy_min", "npy_max"])
+@pytest.mark.parametrize("shape", [(2, 1), (8, 245), (3, 5, 7), (3000, 1)])
+def test_the_byte_of_true_depended_on_blocks(db, function, shape):
+    """In a file any byte but 0 is true; arrays that are made have 1."""
+    for order in "CF":
+        array = np.full(shape, 255, "u1").view("?").copy(order)
+        for axis in range(array.ndim):
+            blob, = row(db, f"SELECT {function}(?, ?)", npy_bytes(array), axis)
+            assert set(np.load(io.BytesIO(blob)).view("u1").ravel().tolist()) == {1}
