@@ -6,6 +6,7 @@ It goes on in a Python with NumPy 2, which is made in .build/bench when it is no
 a row that cannot be measured says why.
 """
 
+import concurrent.futures
 import glob
 import json
 import os
@@ -242,6 +243,73 @@ def row_17():
     return timed_in_processes(("nearest_by_numpy", "vectors.npy", {}), ("sql", ours, {}), turns=7)
 
 
+DIFFERENCE = "(SELECT npy_calc('a - b', a.array, b.array) FROM npy_file(?) AS a, npy_file(?) AS b)"
+
+
+def row_25():
+    a, b = (np.load(path(name), mmap_mode="r") for name in ("large.npy", "other_large.npy"))
+
+    def peer():
+        difference = a - b
+        return [float(f(difference)) for f in (np.min, np.max, np.mean, np.std)]
+
+    ours = query(f"SELECT min, max, mean, std FROM npy_stats({DIFFERENCE})", path("large.npy"), path("other_large.npy"))
+    return timed_in_python(peer, ours, turns=5)
+
+
+def row_26():
+    columns = "SELECT min, max, mean, std FROM"
+    one = query(f"{columns} npy_stats(?)", path("large.npy"))
+    return timed_in_python(one, query(f"{columns} npy_stats(npy_concat(?))", path("parts/*.npy")), turns=7)
+
+
+def read_by_pread(*names):
+    """A function that reads the files whole, by as many threads as there are processors, a piece each in turn."""
+    piece, nthreads = 1 << 20, os.cpu_count() or 1
+
+    def read(name, first):
+        buffer, total = bytearray(piece), 0
+        descriptor = os.open(path(name), os.O_RDONLY)
+        try:
+            for off in range(first * piece, os.path.getsize(path(name)), nthreads * piece):
+                total += os.preadv(descriptor, [buffer], off)
+        finally:
+            os.close(descriptor)
+        return total
+
+    def work():
+        with concurrent.futures.ThreadPoolExecutor(nthreads) as pool:
+            return sum(pool.map(read, *zip(*((name, first) for name in names for first in range(nthreads)))))
+
+    return work
+
+
+def row_l(sql, *names):
+    """A query that reads files whole, against reading them."""
+    return timed_in_python(read_by_pread(*names), query(sql, *map(path, names)), turns=7)
+
+
+def row_l3():
+    return row_l("SELECT count(*) FROM npy_rows(?) WHERE value > 4", "large.npy")
+
+
+def row_l4():
+    return row_l(STATISTICS, "large.npy")
+
+
+def row_l16():
+    return row_l("SELECT count(value) FROM npy_quantile(?, '', '', '[0.01, 0.25, 0.5, 0.75, 0.99]')", "large.npy")
+
+
+def row_l17():
+    nearest = "SELECT count(*) FROM npy_nearest(?1, '', '', (SELECT npy_slice(array, 5) FROM npy_file(?1)), 10, 'cosine')"
+    return row_l(nearest, "vectors.npy")
+
+
+def row_l25():
+    return row_l(f"SELECT min, max, mean, std FROM npy_stats({DIFFERENCE})", "large.npy", "other_large.npy")
+
+
 def row_20():
     mapped, labels = np.load(path("vectors.npy"), mmap_mode="r"), np.load(path("labels.npy"))
     peer = lambda: float(sum(mapped[labels == label].mean(0)[5] for label in range(10)))
@@ -465,6 +533,14 @@ ROWS = [
     Row("21r", "the values of its rows", "NumPy, load with allow_pickle and json.dumps", 0.8, row_21_rows, ["objects.npy"]),
     Row("22", "npy_stats of 2,000 .npy of 4 KB in a shard", "webdataset with its decoder, min and max", 0.1, row_22,
         ["arrays.tar"]),
+    Row("25", "npy_stats of npy_calc('a - b', …) of 50M float64", "NumPy, a - b, and its min, max, mean, std, of memmaps", 0.35,
+        row_25, ["large.npy", "other_large.npy"]),
+    Row("26", "npy_stats of npy_concat of 100 files of 4 MB", "the same in one file", 1.2, row_26, ["large.npy", "parts"]),
+    Row("L3", "row 3", "reading the file by pread with as many threads", 4 / 3, row_l3, ["large.npy"]),
+    Row("L4", "row 4", "the same", 4 / 3, row_l4, ["large.npy"]),
+    Row("L16", "row 16", "the same", 2.5, row_l16, ["large.npy"]),
+    Row("L17", "row 17", "the same", 4 / 3, row_l17, ["vectors.npy"]),
+    Row("L25", "row 25", "the same", 4 / 3, row_l25, ["large.npy", "other_large.npy"]),
     Row("23", "100,000 samples in 100 shards, those with NaN left out, into new shards", "webdataset in a loop", 0.1,
         row_23, ["samples"]),
 ]

@@ -50,6 +50,17 @@ def _large(path):
     np.save(path, np.random.default_rng(SEED).normal(size=50_000_000))
 
 
+def _other_large(path):
+    np.save(path, np.random.default_rng(SEED + 1).normal(size=50_000_000))
+
+
+def _parts(folder):
+    """large.npy in 100 files."""
+    for number, part in enumerate(np.array_split(np.random.default_rng(SEED).normal(size=50_000_000), 100)):
+        os.makedirs(folder, exist_ok=True)
+        np.save(os.path.join(folder, f"{number:03}.npy"), part)
+
+
 def _fortran(path):
     np.save(path, np.asfortranarray(np.random.default_rng(SEED).normal(size=(5000, 2000))))
 
@@ -221,6 +232,8 @@ MAKERS = {
     "labels.npy": _labels,
     "few.npy": _few,
     "large.npy": _large,
+    "other_large.npy": _other_large,
+    "parts": _parts,
     "fortran.npy": _fortran,
     "many": _many,
     "archive.npz": _archive,
