@@ -36,12 +36,16 @@ static void look_at_clock(int signal) {
     (void)signal;
     if (begun_at == 0 || now - begun_at <= input_seconds * patience)
         return;
-    if (stop_input == NULL)
+    if (stop_input == NULL) {
+        begun_at = 0; /* or the next look, while the stack is printed, would fail again, and nothing be kept */
         fuzz_fail(__FILE__, __LINE__, "an input takes no more than a second", NULL);
+    }
     if (stopped_at == 0)
         stopped_at = now;
-    if (now - stopped_at > stop_seconds * patience)
+    if (now - stopped_at > stop_seconds * patience) {
+        begun_at = 0;
         fuzz_fail(__FILE__, __LINE__, "what is interrupted ends", NULL);
+    }
     stop_input(stop_ctx); /* once more each time: what was about to begin takes no notice */
 }
 
