@@ -14,12 +14,13 @@ void fuzz_fail(const char *file, int line, const char *condition, const char *me
 
 /* ---- the limits of an input ---- */
 
-enum { LOOK_INTERVAL_US = 20 * 1000 };
+enum { LOOK_INTERVAL_US = 20 * 1000, MIN_NLOOKS = 20 };
 
 static const double input_seconds = 1, stop_seconds = 0.2; /* ten times what is promised, for sanitizers */
 
 static volatile double begun_at; /* of the processor's time, which is the same on a busy machine */
 static volatile double stopped_at;
+static volatile int nlooks; /* a machine that was paused makes a second pass in one look */
 static double patience = 1;
 static void (*stop_input)(void *ctx);
 static void *stop_ctx;
@@ -34,7 +35,8 @@ static double processor_seconds(void) {
 static void look_at_clock(int signal) {
     double now = processor_seconds();
     (void)signal;
-    if (begun_at == 0 || now - begun_at <= input_seconds * patience)
+    nlooks++;
+    if (begun_at == 0 || now - begun_at <= input_seconds * patience || nlooks < MIN_NLOOKS)
         return;
     if (stop_input == NULL) {
         begun_at = 0; /* or the next look, while the stack is printed, would fail again, and nothing be kept */
@@ -52,6 +54,7 @@ static void look_at_clock(int signal) {
 void fuzz_begin_clock(void (*stop)(void *ctx), void *ctx) {
     begun_at = 0; /* a look in between sees none that is half set */
     stopped_at = 0;
+    nlooks = 0;
     stop_input = stop;
     stop_ctx = ctx;
     begun_at = processor_seconds();
