@@ -342,6 +342,34 @@ def test_norms_of_what_is_odd(connect):
     assert "distances and norms need real numbers" in error_of(db, "SELECT npy_norm(?)", npy_bytes(np.array(["a"])))
 
 
+@pytest.mark.parametrize("dtype", [*REALS, "c8", "c16"])
+def test_norms_along_axes(db, dtype):
+    rng = seeded_generator()
+    for shape in [(7,), (3, 4), (2, 3, 5), (300, 40), (0, 4), (4, 0), (1, 1)]:
+        array = np.asarray(random_rows(rng, np.dtype(dtype), shape) if dtype[0] != "c" else rng.normal(size=shape) + 1j * rng.normal(size=shape), order=rng.choice(["C", "F"])).astype(dtype)
+        wide = array.astype("c16" if dtype[0] == "c" else "f8")
+        for axis in range(-array.ndim, array.ndim):
+            for ord in [None, 2] + [0, "inf"] * (dtype[0] != "c" and dtype not in ("i8", "u8", "f16") and 0 not in shape):
+                with np.errstate(all="ignore"):
+                    want = np.linalg.norm(wide, None if ord is None else float(ord), axis)
+                got = value(db, "npy_norm(?, ?, ?)", npy_bytes(array), ord, axis)
+                got = np.load(io.BytesIO(got)) if isinstance(got, bytes) else np.float64(got)
+                assert got.shape == want.shape and np.allclose(got, want, rtol=1e-12, atol=0), (shape, axis, ord)
+        if array.ndim == 3:
+            got = np.load(io.BytesIO(value(db, "npy_norm(?, NULL, '[0, 2]')", npy_bytes(array))))
+            assert np.allclose(got, np.sqrt((np.abs(wide) ** 2).sum((0, 2))), rtol=1e-12)
+            assert math.isclose(value(db, "npy_norm(?, NULL, '[0, 1, 2]')", npy_bytes(array)), np.linalg.norm(wide.ravel()), rel_tol=1e-12)
+
+
+def test_norms_along_axes_that_are_refused(db):
+    matrix = npy_bytes(np.ones((2, 3)))
+    assert "along an axis, ord is 2, 0 or 'inf'; npy_sum(npy_calc('abs(a)', array), axis) is the norm of ord 1" in error_of(db, "SELECT npy_norm(?, 1, 0)", matrix)
+    assert "or 'inf', but for 64-bit integers; " in error_of(db, "SELECT npy_norm(?, 'inf', 0)", npy_bytes(np.ones((2, 3), "i8")))
+    assert "axis 2 is out of range" in error_of(db, "SELECT npy_norm(?, NULL, 2)", matrix)
+    assert "this ord is for vectors; the array has 2 dimensions" in error_of(db, "SELECT npy_norm(?, 2, '[0, 1]')", matrix)
+    assert value(db, "npy_norm(?, 2, NULL)", npy_bytes(np.ones(4))) == 2
+
+
 # --- npy_corrcoef -----------------------------------------------------------------------------------------------------
 
 
