@@ -114,21 +114,36 @@ static npyx_type own_type(const npyx_calc_step *step) {
     return !step->is_plain ? step->type : step->number.is_integer ? NPYX_I8 : NPYX_F8;
 }
 
-/* The type in which arguments from number `first` on meet. */
+/* Takes one more type into the one in which arguments meet. */
+static npyx_status meet(const npyx_calc_step *step, npyx_type own, bool is_first, npyx_type *type,
+                        npyx_error *error) {
+    bool is_sum = step->op == NPYX_OP_ADD || step->op == NPYX_OP_SUB;
+    if (is_first) {
+        *type = own;
+        return NPYX_OK;
+    }
+    if (npyx_type_is_date(*type) != npyx_type_is_date(own))
+        return fail_at(error, step, "dates and numbers do not mix");
+    if (!npyx_type_is_date(own))
+        *type = promote(*type, own);
+    else if (*type != own && !is_sum)
+        return fail_at(error, step, "dates and timedeltas do not mix");
+    return NPYX_OK;
+}
+
+/* The type in which arguments from number `first` on meet. Integers come last: i1, u1 and f2 are f2, though
+ * i1 and u1 are i2, which is f4 beside f2. */
 static npyx_status common_type(npyx_calc *calc, const npyx_calc_step *step, int first, npyx_type *type,
                                npyx_error *error) {
     bool has_typed = false;
-    for (int i = first; i < step->narguments; i++) {
-        const npyx_calc_step *argument = &calc->steps[step->arguments[i]];
-        if (argument->is_plain)
-            continue;
-        if (has_typed && npyx_type_is_date(*type) != npyx_type_is_date(argument->type))
-            return fail_at(error, step, "dates and numbers do not mix");
-        if (!npyx_type_is_date(argument->type))
-            *type = has_typed ? promote(*type, argument->type) : argument->type;
-        else if (!has_typed)
-            *type = argument->type;
-        has_typed = true;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = first; i < step->narguments; i++) {
+            const npyx_calc_step *argument = &calc->steps[step->arguments[i]];
+            if (argument->is_plain || is_bool_or_integer(argument->type) != (pass == 1))
+                continue;
+            NPYX_TRY(meet(step, argument->type, !has_typed, type, error));
+            has_typed = true;
+        }
     }
     for (int i = first; i < step->narguments; i++) {
         const npyx_calc_step *argument = &calc->steps[step->arguments[i]];
@@ -153,6 +168,22 @@ static npyx_status fix_arguments(npyx_calc *calc, const npyx_calc_step *step, in
     return NPYX_OK;
 }
 
+/* The quotient of integers, rounded once, as Python does: beyond 2^53 they are no doubles themselves. */
+static double quotient_of(int64_t a, int64_t b) {
+    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+    if (x <= 1ull << 53 && y <= 1ull << 53)
+        return (double)a / (double)b;
+    uint64_t quotient = x / y, rest = x % y;
+    int nshifted = 0;
+    for (; quotient < 1ull << 55 && x != 0; nshifted++) { /* two bits more than a double has */
+        rest *= 2;
+        quotient = quotient * 2 + (rest >= y);
+        rest -= rest >= y ? y : 0;
+    }
+    double rounded = ldexp((double)(quotient | (rest != 0)), -nshifted);
+    return (a < 0) != (b < 0) ? -rounded : rounded;
+}
+
 /* A number made of numbers, as Python makes it. */
 static npyx_status fold(npyx_calc *calc, npyx_calc_step *step, npyx_error *error) {
     const npyx_plain_number *a = &calc->steps[step->arguments[0]].number;
@@ -171,6 +202,8 @@ static npyx_status fold(npyx_calc *calc, npyx_calc_step *step, npyx_error *error
         step->number.real = (double)step->number.integer;
     else
         loop(&step->number.real, &a->real, &b->real, 1);
+    if (step->op == NPYX_OP_DIV && a->is_integer && b->is_integer)
+        step->number.real = quotient_of(a->integer, b->integer);
     if (isfinite(a->real) && isfinite(b->real) && !isfinite(step->number.real))
         return fail_at(error, step, "the number does not fit a float");
     step->number.is_integer = is_whole;
@@ -338,9 +371,9 @@ static void place_steps(npyx_calc *calc) {
     for (int i = 0; i < calc->nsteps; i++) {
         npyx_calc_step *step = &calc->steps[i];
         bool is_made = step->op < NPYX_NOPS; /* for each block; a number's slot is filled once */
-        step->slot = step->op == NPYX_OP_OPERAND ? -1
-                     : is_made && nfree > 0      ? free_slots[--nfree]
-                                                 : calc->nslots++;
+        step->slot = step->op == NPYX_OP_OPERAND || step->is_plain ? -1
+                     : is_made && nfree > 0                        ? free_slots[--nfree]
+                                                                   : calc->nslots++;
         for (int k = 0; k < step->narguments && step->op != NPYX_OP_NUMBER; k++) {
             const npyx_calc_step *argument = &calc->steps[step->arguments[k]];
             if (argument->op < NPYX_NOPS)

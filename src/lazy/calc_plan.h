@@ -22,7 +22,7 @@ typedef struct npyx_calc_step {
     npyx_calc_loop *order;                    /* i8 and u8 are compared by the sign of their order */
     bool is_swapped;                          /* whose first argument is the second one */
     bool is_constant;                         /* all items are `constant`, whatever the arguments are */
-    int slot;                                 /* where the items are made; -1: an operand's */
+    int slot;                                 /* where the items are made; -1: an operand's, or nowhere */
     uint8_t constant[NPYX_CALC_MAX_ITEMSIZE]; /* of a number */
 } npyx_calc_step;
 

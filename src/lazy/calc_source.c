@@ -45,7 +45,7 @@ typedef struct calc_source {
     npyx_calc *calc;
     calc_input inputs[26];
     int nstates;
-    calc_state states[NPYX_MAX_NTHREADS]; /* the first is the caller's */
+    calc_state states[1 + NPYX_MAX_NTHREADS]; /* the first is the caller's */
 } calc_source;
 
 static size_t slot_nbytes(void) {
@@ -192,19 +192,21 @@ static void pass_notes(const calc_source *source, calc_state *state, int number,
     }
 }
 
-/* Asks the items of a loop with a fault one by one. */
+/* Asks the items of a loop with a fault one by one, but for those whose arguments have one already: what they
+ * are made of is undefined. */
 static void note_faults(const calc_source *source, calc_state *state, int number,
                         const uint8_t *const arguments[2], int64_t nelem) {
     const npyx_calc_step *step = &source->calc->steps[number];
     size_t itemsize = npyx_types[step->work == NPYX_VOID ? NPYX_I8 : step->work].itemsize;
     uint16_t *notes = notes_of(state, step);
     uint64_t made[2];
-    memset(notes, 0, (size_t)nelem * sizeof *notes);
+    if (!state->has_notes[number])
+        memset(notes, 0, (size_t)nelem * sizeof *notes);
     state->has_notes[number] = true;
     for (int64_t i = 0; i < nelem; i++) {
         const uint8_t *x = arguments[0] + (size_t)i * itemsize;
         const uint8_t *y = step->narguments > 1 ? arguments[1] + (size_t)i * itemsize : x;
-        if (step->loop(made, x, y, 1))
+        if (notes[i] == 0 && step->loop(made, x, y, 1))
             notes[i] = (uint16_t)(number + 1);
     }
 }
@@ -254,16 +256,15 @@ static void run_step(calc_source *source, calc_state *state, int number, int64_t
     }
     bool is_cast = step->made != step->type && step->work != NPYX_VOID;
     uint8_t *made = is_cast ? spare_of(source, state, SPARE_MADE) : out;
+    bool has_fault = false;
     if (step->op == NPYX_OP_WHERE) {
         choose(arguments[0], arguments[1], arguments[2], npyx_types[step->type].itemsize, out, nelem);
         uint8_t *kept = spare_of(source, state, SPARE_ARGUMENT); /* for pass_notes */
         if (kept != arguments[0])
             memcpy(kept, arguments[0], (size_t)nelem);
     } else if (step->op == NPYX_OP_CLIP) {
-        uint8_t *raised = spare_of(source, state, SPARE_ARGUMENT);
-        uint8_t *bound = spare_of(source, state, SPARE_BYTES);
-        npyx_calc_loop_of(NPYX_OP_MAXIMUM, step->work)(bound, arguments[0], arguments[1], nelem);
-        memcpy(raised, bound, (size_t)nelem * npyx_types[step->work].itemsize);
+        uint8_t *raised = spare_of(source, state, SPARE_BYTES);
+        npyx_calc_loop_of(NPYX_OP_MAXIMUM, step->work)(raised, arguments[0], arguments[1], nelem);
         step->loop(made, raised, arguments[2], nelem);
     } else if (step->order != NULL) {
         uint8_t *order = spare_of(source, state, SPARE_MADE),
@@ -273,16 +274,18 @@ static void run_step(calc_source *source, calc_state *state, int number, int64_t
         step->loop(out, step->is_swapped ? zeros : order, step->is_swapped ? order : zeros, nelem);
     } else if (step->loop == NULL) {
         memcpy(out, arguments[0], (size_t)nelem * npyx_types[step->type].itemsize);
-    } else if (step->loop(made, arguments[0], arguments[1], nelem)) {
-        note_faults(source, state, number, arguments, nelem);
+    } else {
+        has_fault = step->loop(made, arguments[0], arguments[1], nelem);
     }
     if (is_cast)
         cast_items(step->made, made, step->type, out, nelem);
     pass_notes(source, state, number, nelem);
+    if (has_fault)
+        note_faults(source, state, number, arguments, nelem);
 }
 
-/* Makes a block of at most NPYX_CALC_NELEM items; NPYX_INVALID, without a message, if one has none. *items is
- * where they are: at `wanted_at`, perhaps, which is aligned or NULL. */
+/* Makes a block of at most NPYX_CALC_NELEM items; the root's notes say which have none. *items is where they
+ * are: at `wanted_at`, perhaps, which is aligned or NULL. */
 static npyx_status run_block(calc_source *source, calc_state *state, bool is_aside, int64_t first,
                              int64_t nelem, uint8_t *wanted_at, const uint8_t **items, npyx_error *error) {
     const npyx_calc *calc = source->calc;
@@ -299,19 +302,37 @@ static npyx_status run_block(calc_source *source, calc_state *state, bool is_asi
             run_step(source, state, number, nelem, number == calc->nsteps - 1 ? wanted_at : NULL);
     }
     *items = state->items[calc->nsteps - 1];
-    return state->has_notes[calc->nsteps - 1] ? NPYX_INVALID : NPYX_OK;
+    return NPYX_OK;
 }
 
-/* The error of the first item of a block that has none; NPYX_OK if all have one. */
-static npyx_status fail_item(const calc_source *source, int64_t first, int64_t nelem, npyx_error *error) {
-    const npyx_calc *calc = source->calc;
-    const npyx_calc_step *root = &calc->steps[calc->nsteps - 1];
-    const uint16_t *notes = notes_of(&source->states[0], root);
+/* The first item of a block that has none; nelem if all have one. */
+static int64_t first_fault(const calc_source *source, const calc_state *state, int64_t nelem) {
+    int root = source->calc->nsteps - 1;
+    if (!state->has_notes[root])
+        return nelem;
+    const uint16_t *notes = notes_of(state, &source->calc->steps[root]);
     int64_t i = 0;
     while (i < nelem && notes[i] == 0)
         i++;
-    if (i == nelem)
-        return NPYX_OK;
+    return i;
+}
+
+/* Why an item has no result. */
+static const char *reason_of(const npyx_calc_step *step) {
+    bool is_signed = step->work <= NPYX_I8 || step->work == NPYX_VOID;
+    switch (step->op) {
+    case NPYX_OP_MOD: return "divides by zero";
+    case NPYX_OP_FLOORDIV: return is_signed ? "divides by zero, or overflows" : "divides by zero";
+    case NPYX_OP_POW: return is_signed ? "overflows, or has a negative power" : "overflows";
+    default: return "overflows";
+    }
+}
+
+/* The error of item i of a block that begins at item first. */
+static npyx_status fail_item(const calc_source *source, const calc_state *state, int64_t first, int64_t i,
+                             npyx_error *error) {
+    const npyx_calc *calc = source->calc;
+    const uint16_t *notes = notes_of(state, &calc->steps[calc->nsteps - 1]);
     const npyx_calc_step *step = &calc->steps[notes[i] - 1];
     int64_t place[NPYX_MAX_NDIM], position = first + i;
     for (int axis = calc->ndim - 1; axis >= 0; axis--) {
@@ -322,10 +343,8 @@ static npyx_status fail_item(const calc_source *source, int64_t first, int64_t n
     npyx_buffer shown = npyx_buffer_over(text, sizeof text);
     npyx_buffer_append_integers(&shown, place, calc->ndim);
     npyx_dtype dtype = native(step->work == NPYX_VOID ? NPYX_I8 : step->work);
-    bool divides = step->op == NPYX_OP_FLOORDIV || step->op == NPYX_OP_MOD;
     npyx_error_set(error, NPYX_INVALID, step->off, "item [%s]: '%s' of %s %s", npyx_buffer_text(&shown),
-                   npyx_op_spelling(step->op), npyx_dtype_shown(&dtype).name,
-                   divides ? "divides by zero" : "overflows, or has a negative power");
+                   npyx_op_spelling(step->op), npyx_dtype_shown(&dtype).name, reason_of(step));
     return npyx_calc_show_place(calc->text, calc->text_nbytes, NPYX_INVALID, error);
 }
 
@@ -343,11 +362,10 @@ static npyx_status make_bytes(calc_source *source, calc_state *state, bool is_as
             NPYX_TRY(npyx_poll(source->base.host, error));
         bool is_whole = off == first * itemsize && nelem * itemsize <= end - off &&
                         (uintptr_t)bytes % (size_t)NPYX_CALC_MAX_ITEMSIZE == 0;
-        npyx_status status =
-            run_block(source, state, is_aside, first, nelem, is_whole ? bytes : NULL, &items, error);
-        if (status == NPYX_INVALID && state->has_notes[source->calc->nsteps - 1])
-            status = is_aside ? status : fail_item(source, first, nelem, error);
-        NPYX_TRY(status);
+        NPYX_TRY(run_block(source, state, is_aside, first, nelem, is_whole ? bytes : NULL, &items, error));
+        int64_t fault = first_fault(source, state, nelem);
+        if (fault < nelem)
+            return is_aside ? NPYX_INVALID : fail_item(source, state, first, fault, error);
         int64_t skipped_nbytes = off - first * itemsize;
         int64_t n = nelem * itemsize - skipped_nbytes;
         n = n < end - off ? n : end - off;
@@ -555,8 +573,6 @@ npyx_status npyx_calc_open(npyx_calc *calc, npyx_source **opened, npyx_error *er
     for (int i = 0; i < calc->noperands && status == NPYX_OK; i++)
         status = open_input(source, i, error);
     source->nstates = 1 + (source->base.is_concurrent ? npyx_nthreads(calc->host) : 0);
-    if (source->nstates > NPYX_MAX_NTHREADS)
-        source->nstates = NPYX_MAX_NTHREADS;
     for (int i = 0; i < source->nstates && status == NPYX_OK; i++)
         status = open_state(source, &source->states[i], error);
     if (status != NPYX_OK) {

@@ -80,7 +80,32 @@ static bool is_at(const expression_parser *p, const char *text) {
     return p->nbytes - p->off >= nbytes && memcmp(p->text + p->off, text, nbytes) == 0;
 }
 
+/* What Python writes otherwise than here. */
+static const struct {
+    const char *name, *advice;
+} pythons[] = {{"and", "& with parentheses around each side"},
+               {"or", "| with parentheses around each side"},
+               {"not", "~ before a condition in parentheses"},
+               {"max", "maximum(a, b)"},
+               {"min", "minimum(a, b)"}};
+enum { NPYTHONS = sizeof pythons / sizeof pythons[0] };
+
+/* The number of the word of Python at off, NPYTHONS when there is none. */
+static size_t python_at(const expression_parser *p) {
+    size_t i = 0, nbytes = name_nbytes(p, p->off);
+    while (i < NPYTHONS && !npyx_is_same(p->text + p->off, nbytes, pythons[i].name, strlen(pythons[i].name)))
+        i++;
+    return i;
+}
+
+static npyx_status fail_python(expression_parser *p, size_t i) {
+    return fail_at(p, p->off, "'%s' is not for arrays: write %s", pythons[i].name, pythons[i].advice);
+}
+
 static npyx_status fail_here(expression_parser *p, const char *expected) {
+    size_t python = python_at(p);
+    if (python < NPYTHONS)
+        return fail_python(p, python);
     return fail_at(p, p->off, "%s is expected in the expression", expected);
 }
 
@@ -108,6 +133,8 @@ static npyx_op operator_at(const expression_parser *p) {
 
 static npyx_status parse_tight(expression_parser *p, int least, int *number);
 
+enum { NUMBER_MAX_NBYTES = 80 };
+
 static npyx_status expect_char(expression_parser *p, char c, const char *expected) {
     skip_blanks(p);
     if (p->off == p->nbytes || p->text[p->off] != c)
@@ -125,7 +152,7 @@ static size_t count_digits(const expression_parser *p, size_t off) {
 
 /* Python's decimal numbers: JSON's, and `1.` and `.5`. */
 static npyx_status parse_number(expression_parser *p, int *number) {
-    char digits[80] = "0";
+    char digits[NUMBER_MAX_NBYTES + 3] = "0";
     size_t begin = p->off, end = begin;
     end += count_digits(p, end);
     if (end < p->nbytes && p->text[end] == '.')
@@ -137,9 +164,9 @@ static npyx_status parse_number(expression_parser *p, int *number) {
         if (count_digits(p, exponent) > 0)
             end = exponent + count_digits(p, exponent);
     }
-    if (end - begin > sizeof digits - 4)
-        return fail_at(p, begin, "a number has more than %d characters", (int)sizeof digits - 4);
-    /* A digit before and after the point, which JSON asks for. */
+    if (end - begin > NUMBER_MAX_NBYTES)
+        return fail_at(p, begin, "a number has more than %d characters", (int)NUMBER_MAX_NBYTES);
+    /* A digit before and after the point, which JSON asks for: at most two more. */
     size_t n = p->text[begin] == '.' ? 1 : 0;
     for (size_t off = begin; off < end; off++) {
         digits[n++] = p->text[off];
@@ -162,17 +189,9 @@ static npyx_status parse_number(expression_parser *p, int *number) {
 }
 
 static npyx_status fail_name(expression_parser *p, size_t nbytes) {
-    static const struct {
-        const char *name, *advice;
-    } pythons[] = {{"and", "& with parentheses around each side"},
-                   {"or", "| with parentheses around each side"},
-                   {"not", "~ before a condition in parentheses"},
-                   {"max", "maximum(a, b)"},
-                   {"min", "minimum(a, b)"}};
-    for (size_t i = 0; i < sizeof pythons / sizeof pythons[0]; i++) {
-        if (npyx_is_same(p->text + p->off, nbytes, pythons[i].name, strlen(pythons[i].name)))
-            return fail_at(p, p->off, "'%s' is not for arrays: write %s", pythons[i].name, pythons[i].advice);
-    }
+    size_t python = python_at(p);
+    if (python < NPYTHONS)
+        return fail_python(p, python);
     char names[NPYX_MESSAGE_NBYTES];
     npyx_buffer list = npyx_buffer_over(names, sizeof names);
     for (npyx_op op = NPYX_OP_ABS; op < NPYX_NOPS; op++)
@@ -263,8 +282,5 @@ npyx_status npyx_expression_parse(const char *text, size_t nbytes, npyx_expressi
     expression->operands = 0;
     int root;
     NPYX_TRY(parse_tight(&p, BINDS_COMPARISON, &root));
-    size_t word_nbytes = name_nbytes(&p, p.off);
-    if (p.off < nbytes && word_nbytes > 1)
-        return fail_name(&p, word_nbytes);
     return p.off == nbytes ? NPYX_OK : fail_here(&p, "an operator");
 }

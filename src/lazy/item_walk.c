@@ -9,8 +9,8 @@ npyx_status npyx_item_walk_copy(npyx_item_walk *walk, int64_t first, int64_t nel
         npyx_blocks_begin(blocks, walk->source, &walk->view);
         npyx_blocks_seek(blocks, first, &nskipped);
         blocks->nelem = 0;
-        walk->is_begun = true;
     }
+    walk->is_begun = false; /* until it is known that the next range can go on here */
     walk->position = first + nelem;
     while (nelem > 0) {
         if (blocks->nelem == 0) {
@@ -26,6 +26,7 @@ npyx_status npyx_item_walk_copy(npyx_item_walk *walk, int64_t first, int64_t nel
         blocks->nelem -= n;
         nelem -= n;
     }
+    walk->is_begun = true;
     return NPYX_OK;
 }
 

@@ -57,6 +57,11 @@ same: ## Random questions about random arrays, asked with other threads and size
 	@$(call ready,check,npyext.so .build/small/npyext.so)
 	@$(PYTHON) -B tests/numpy/same.py $(if $(QUESTIONS),--questions $(QUESTIONS),$(SECONDS))
 
+.PHONY: calc
+calc: ## Random expressions of npy_calc, held against NumPy and asked with other sizes and threads, for SECONDS=30 or QUESTIONS= many
+	@$(call ready,check,npyext.so .build/small/npyext.so)
+	@$(PYTHON) -B tests/numpy/calc_random.py $(if $(QUESTIONS),--questions $(QUESTIONS),$(SECONDS))
+
 .PHONY: faults
 faults: ## Fail every single allocation and system call of fault_cases.py (`make check` takes samples)
 	@$(call ready,check,npyext.so)
