@@ -418,3 +418,12 @@ def test_an_operand_failed_behind_faults_that_were_not_chosen(db, folder):
             del os.environ["NPYEXT_THREADS"]
         assert "item [5000]: '//'" in error_of(connection, sql, "d.npy", "o.npy")
         connection.close()
+
+
+def test_log10_and_tanh_were_more_than_two_units_off(db):
+    """By the C library's own functions, of float32 and of float64."""
+    rng = seeded_generator()
+    ask = lambda text, operands: calc(db, text, *operands)
+    given = [np.float32([1.0176982, 1.0176983]), np.array([0.2312050484729023]), rng.uniform(0.9, 1.1, 100_000).astype("f4"), rng.uniform(-1, 1, 200_000)]
+    for function, items in itertools.product(["log10", "log1p", "expm1", "tan", "tanh"], given):
+        calc_oracle.answer(f"{function}(a)", {"a": items}, ask)
