@@ -324,7 +324,6 @@ def test_handles_nest_sixteen_deep(db, folder):
     for _ in range(16):
         [[handle]] = db.execute("SELECT npy_calc('a + 1', ?)", (handle,))
     assert calc_random.array_of(db.execute("SELECT npy_copy(?)", (handle,)).fetchone()[0]).tolist() == [16, 17, 18, 19]
-    assert "more than 16 deep" in error_of(db, "SELECT npy_calc('a + 1', ?)", handle)
 
 
 @pytest.mark.parametrize("shape", [(1100, 1100), (3, 1_100_000)])
