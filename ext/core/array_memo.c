@@ -72,7 +72,8 @@ static npyx_status open_array(npyext_connection *connection, npyext_memo_array *
                               const npyext_handle *handle, npyx_error *error) {
     NPYX_TRY(
         npyext_cache_acquire(connection, known->path, &known->part, known->tick, NULL, &known->file, error));
-    NPYX_TRY(npyext_handle_check(&connection->handle_key, handle->stamp, &known->file->info, error));
+    NPYX_TRY(
+        npyext_handle_check(&connection->handle_key, handle->stamp, &known->part, &known->file->info, error));
     npyx_archive *archive = known->file->archive;
     known->index = handle->index;
     NPYX_TRY(find_entry(known, handle->index, error));
@@ -119,8 +120,7 @@ npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *byt
     found->path = found->key.bytes + (handle.path - (const char *)bytes);
     found->part = handle.part;
     if (handle.part.recipe != NULL)
-        found->part.recipe =
-            found->key.bytes + ((const char *)handle.part.recipe - (const char *)bytes);
+        found->part.recipe = found->key.bytes + ((const char *)handle.part.recipe - (const char *)bytes);
     found->tick = tick;
     *known = found;
     npyx_status status = open_array(connection, found, &handle, error);
@@ -207,10 +207,13 @@ uint64_t npyext_handle_stamp(const npyext_handle_key *key, const npyx_file_info 
     return npyx_siphash(key->bytes, facts, sizeof facts);
 }
 
-npyx_status npyext_handle_check(const npyext_handle_key *key, uint64_t stamp, const npyx_file_info *info,
-                                npyx_error *error) {
+npyx_status npyext_handle_check(const npyext_handle_key *key, uint64_t stamp, const npyext_part *part,
+                                const npyx_file_info *info, npyx_error *error) {
     if (npyext_handle_stamp(key, info) == stamp)
         return NPYX_OK;
+    if (part->recipe != NULL)
+        return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+                            "its files have changed since this handle of them was made; make it anew");
     return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
                         "the file has changed since npy_file made this handle of it; call npy_file again");
 }

@@ -85,9 +85,13 @@ static npyx_status cache_open(npyext_connection *connection, const char *path, c
 }
 
 /* Closes what is not in use: stale files, and the oldest beyond the limit. What was made of other files
- * releases them when it is closed, so the list is looked through anew after that. */
+ * releases them when it is closed, so the list is looked through anew after that: here, not by a call in the
+ * release, which would go as deep as there are such files. */
 static void cache_trim(npyext_connection *connection) {
     int nidle = 0;
+    if (connection->is_trimming)
+        return;
+    connection->is_trimming = true;
     npyext_cached_file **link = &connection->newest_file;
     while (*link != NULL) {
         npyext_cached_file *file = *link;
@@ -104,15 +108,16 @@ static void cache_trim(npyext_connection *connection) {
             link = &file->older;
         }
     }
+    connection->is_trimming = false;
 }
 
-static bool cache_is_untouched(npyext_connection *connection, npyext_cached_file *file) {
+static bool cache_is_untouched(npyext_connection *connection, npyext_cached_file *file, int64_t tick) {
     npyx_file_info now;
     if (file->part.recipe == NULL)
         return npyx_file_info_of_path(&connection->host, file->path, &now) &&
                npyx_file_info_is_untouched(&now, &file->info);
     file->nusers++; /* looking at what it was made of changes the list */
-    bool is_untouched = connection->recipes->is_untouched(file->archive, &file->info);
+    bool is_untouched = connection->recipes->is_untouched(file->archive, tick);
     file->nusers--;
     return is_untouched;
 }
@@ -128,7 +133,7 @@ static npyext_cached_file *cache_find(npyext_connection *connection, const char 
     if (file == NULL)
         return NULL;
     if (file->validated_at < tick) {
-        file->is_stale = !cache_is_untouched(connection, file);
+        file->is_stale = !cache_is_untouched(connection, file, tick);
         file->validated_at = connection->clock;
     }
     if (file->is_stale)
@@ -190,8 +195,10 @@ npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path
 void npyext_cache_release(npyext_connection *connection, npyext_cached_file *file) {
     if (file == NULL)
         return;
-    if (--file->nusers == 0)
+    if (--file->nusers == 0) {
         npyx_archive_quiesce(file->archive);
+        file->is_stale |= file->part.recipe_nbytes > (size_t)NPYX_KEPT_HEADER_NBYTES; /* a copy of BLOBs */
+    }
     cache_trim(connection);
 }
 

@@ -50,9 +50,9 @@ typedef struct npyext_handle {
 /* Tells a file's contents from others at the same path. */
 uint64_t npyext_handle_stamp(const npyext_handle_key *key, const npyx_file_info *info);
 
-/* Whether the file still has that stamp. */
-npyx_status npyext_handle_check(const npyext_handle_key *key, uint64_t stamp, const npyx_file_info *info,
-                                npyx_error *error);
+/* Whether the file, or what a recipe is made of, still has that stamp. */
+npyx_status npyext_handle_check(const npyext_handle_key *key, uint64_t stamp, const npyext_part *part,
+                                const npyx_file_info *info, npyx_error *error);
 
 /* Appends the handle's bytes. Check out->status afterwards. */
 void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *handle, npyx_buffer *out);
@@ -89,8 +89,10 @@ typedef struct npyext_recipes {
     /* Opens one, which must outlive the archive. info tells its contents from others, like a file's. */
     npyx_status (*open)(npyext_connection *connection, const void *recipe, size_t nbytes,
                         npyx_archive **archive, npyx_file_info *info, npyx_error *error);
-    /* Whether everything that it was opened from is still what it was. */
-    bool (*is_untouched)(npyx_archive *archive, const npyx_file_info *info);
+    /* Whether everything that it was opened from is still what it was. What was validated at this tick is not
+     * validated again: recipes may have the same operands many times over. Polls the host; false if that says
+     * to stop. */
+    bool (*is_untouched)(npyx_archive *archive, int64_t tick);
 } npyext_recipes;
 
 /* A number for a new cursor: files validated before it was drawn are validated again. */
@@ -183,6 +185,7 @@ struct npyext_connection {
     npyext_cached_file *newest_file;
     const npyext_recipes *recipes;
     int recipe_depth; /* recipes that are being opened, each for the one before it */
+    bool is_trimming; /* the cache, which need not be trimmed for what it closes */
     npyext_memo_array known[NPYEXT_MEMO_NARRAYS];
     int64_t clock;                /* counts cursors opened, and look-ups of known arrays */
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */

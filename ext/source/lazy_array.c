@@ -2,8 +2,9 @@
 
 #include "lazy/calc.h"
 
-/* A recipe may be an operand of another one, and so on. */
-enum { MAX_DEPTH = 16, MAX_TEXT_NBYTES = 1 << 16 };
+/* A recipe may be an operand of another one, and so on. Reading what nests takes stack, and each of the
+ * arrays some memory for blocks. */
+enum { MAX_DEPTH = 16, MAX_NARRAYS = 256, MAX_TEXT_NBYTES = 1 << 16 };
 
 /* ---- npy_calc ---- */
 
@@ -33,9 +34,10 @@ static npyx_status take_operand(lazy_calc *lazy, int i, const npyext_argument *a
                                               is_integer ? (double)argument->integer : argument->real};
         return NPYX_OK;
     }
-    NPYX_TRY(npyext_operand_open(&lazy->operands[i], lazy->base.connection, argument, name, false, error));
+    NPYX_TRY(
+        npyext_operand_describe(&lazy->operands[i], lazy->base.connection, argument, name, false, error));
     npyx_view_of_array(lazy->operands[i].array, &planned->view);
-    return NPYX_OK;
+    return npyext_lazy_rest_on(&lazy->base, lazy->operands[i].opened.archive, error);
 }
 
 static npyx_status calc_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
@@ -98,11 +100,12 @@ static npyx_status calc_open(npyext_lazy *base, npyx_source **items, npyx_error 
     return NPYX_OK;
 }
 
-static bool calc_is_untouched(npyext_lazy *base, const npyx_file_info *info) {
+static bool calc_is_untouched(npyext_lazy *base, int64_t tick) {
     lazy_calc *lazy = (lazy_calc *)base;
-    (void)info;
+    npyx_error error;
     for (int i = 0; i < lazy->noperands; i++) {
-        if (!lazy->planned[i].is_number && !npyext_operand_is_untouched(&lazy->operands[i]))
+        if (!lazy->planned[i].is_number && (npyx_poll(&base->connection->host, &error) != NPYX_OK ||
+                                            !npyext_operand_is_untouched(&lazy->operands[i], tick)))
             return false;
     }
     return true;
@@ -183,15 +186,37 @@ const char *npyext_lazy_path_of(const npyx_archive *archive, int64_t entry) {
     return is_concat ? npyext_lazy_concat_path_of(lazy, entry) : NULL;
 }
 
+static npyx_status fail_depth(npyx_error *error) {
+    return npyx_refuse(error,
+                       "is made of arrays that are made when they are read, more than %d deep; "
+                       "npy_copy makes a BLOB of one",
+                       MAX_DEPTH);
+}
+
+npyx_status npyext_lazy_rest_on(npyext_lazy *lazy, const npyx_archive *archive, npyx_error *error) {
+    if (archive->ops != &lazy_ops)
+        return NPYX_OK;
+    const npyext_lazy *operand = (const npyext_lazy *)archive;
+    lazy->depth = operand->depth + 1 > lazy->depth ? operand->depth + 1 : lazy->depth;
+    lazy->narrays += operand->narrays; /* each place where an operand stands reads it for itself */
+    if (lazy->depth > MAX_DEPTH)
+        return fail_depth(error);
+    if (lazy->narrays > MAX_NARRAYS)
+        return npyx_refuse(
+            error,
+            "is made of more than %d arrays that are made when they are read; npy_copy makes a "
+            "BLOB of one",
+            MAX_NARRAYS);
+    return NPYX_OK;
+}
+
 static npyx_status lazy_begin(npyext_lazy *lazy, const npyext_recipe *recipe, npyx_file_info *info,
                               npyx_error *error) {
     npyext_connection *connection = lazy->connection;
     *info = (npyx_file_info){0};
     NPYX_TRY(npyx_source_open_memory(&connection->host, "", 0, &lazy->archive.source, error));
-    if (connection->recipe_depth == MAX_DEPTH)
-        return npyx_refuse(error, "is made of arrays that are made when they are read, more than %d deep; "
-                                  "npy_copy makes a BLOB of one",
-                           MAX_DEPTH);
+    if (connection->recipe_depth == MAX_DEPTH) /* opening what nests takes stack, too */
+        return fail_depth(error);
     connection->recipe_depth++;
     npyx_status status = lazy->methods->begin(lazy, recipe, info, error);
     connection->recipe_depth--;
@@ -207,10 +232,10 @@ npyx_status npyext_lazy_open(npyext_connection *connection, const npyext_recipe 
         recipe->kind == NPYEXT_RECIPE_CALC ? &calc_methods : &npyext_lazy_concat_methods;
     npyext_lazy *lazy = npyx_alloc_zeroed(&connection->host, methods->nbytes);
     NPYX_TRY(npyx_check_memory(lazy, error));
-    lazy->archive =
-        (npyx_archive){.ops = &lazy_ops, .format = NPYX_FORMAT_NPY, .is_inflated = true};
+    lazy->archive = (npyx_archive){.ops = &lazy_ops, .format = NPYX_FORMAT_NPY, .is_inflated = true};
     lazy->connection = connection;
     lazy->methods = methods;
+    lazy->depth = lazy->narrays = 1;
     npyx_array_init(&lazy->array, &connection->host);
     npyx_status status = lazy_begin(lazy, recipe, info, error);
     if (status == NPYX_OK)
@@ -282,9 +307,9 @@ static npyx_status recipe_open(npyext_connection *connection, const void *bytes,
     return status;
 }
 
-static bool recipe_is_untouched(npyx_archive *archive, const npyx_file_info *info) {
+static bool recipe_is_untouched(npyx_archive *archive, int64_t tick) {
     npyext_lazy *lazy = (npyext_lazy *)archive;
-    return lazy->methods->is_untouched(lazy, info);
+    return lazy->methods->is_untouched(lazy, tick);
 }
 
 const npyext_recipes npyext_lazy_recipes = {recipe_open, recipe_is_untouched};
@@ -297,8 +322,9 @@ npyx_status npyext_lazy_append_handle(npyext_connection *connection, const npyex
     for (int i = 0; i < recipe->narguments; i++)
         text_nbytes += recipe->arguments[i].type == SQLITE_TEXT ? recipe->arguments[i].nbytes : 0;
     if (text_nbytes > MAX_TEXT_NBYTES)
-        return npyx_fail(error, NPYX_TOOBIG, -1, "the texts have %zu bytes; at most %d can be kept in a handle",
-                         text_nbytes, (int)MAX_TEXT_NBYTES);
+        return npyx_fail(error, NPYX_TOOBIG, -1,
+                         "the texts have %zu bytes; at most %d can be kept in a handle", text_nbytes,
+                         (int)MAX_TEXT_NBYTES);
     append_recipe(recipe, &bytes);
     npyx_status status = npyx_buffer_check(&bytes, error);
     npyext_handle handle = {.path = shown,

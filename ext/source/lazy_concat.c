@@ -21,7 +21,9 @@ typedef struct lazy_concat {
     concat_part *parts;
     int64_t *ends;
     int64_t nparts, capacity_nparts, capacity_nends;
-    uint64_t stamp; /* of all files */
+    int64_t tick;    /* of the opening; files with several parts stay open from the first to the last */
+    uint64_t stamp;  /* of all files */
+    uint64_t ctimes; /* of all files when they were looked at: changes that restore size and time show here */
 } lazy_concat;
 
 /* ---- the files ---- */
@@ -40,28 +42,62 @@ static npyx_status resolve(lazy_concat *lazy, npyext_files *files, npyx_error *e
     return npyext_files_resolve(connection, &lazy->source, files, error);
 }
 
-/* Looks at all files without opening them. */
-static bool concat_is_untouched(npyext_lazy *base, const npyx_file_info *info) {
-    lazy_concat *lazy = (lazy_concat *)base;
-    npyext_connection *connection = base->connection;
-    npyext_files files = {0};
+static uint64_t ctimes_next(const lazy_concat *lazy, uint64_t ctimes, const npyx_file_info *info) {
+    const uint64_t words[] = {ctimes, (uint64_t)info->ctime_seconds, (uint64_t)info->ctime_ns};
+    return npyx_siphash(lazy->base.connection->handle_key.bytes, words, sizeof words);
+}
+
+/* Looks at all files without opening them; false if one is not there. */
+static bool look_at_files(lazy_concat *lazy, const npyext_files *files, uint64_t *stamp, uint64_t *ctimes) {
+    npyext_connection *connection = lazy->base.connection;
     npyx_error error;
-    uint64_t stamp = 0;
-    (void)info;
-    bool is_known = resolve(lazy, &files, &error) == NPYX_OK;
-    size_t nfiles = is_known ? npyext_files_count(&files) : 0;
-    is_known = is_known && nfiles == npyext_files_count(&lazy->files);
-    for (size_t i = 0; i < nfiles && is_known; i++) {
-        const char *path = npyext_files_path(&files, i);
+    for (size_t i = 0; i < npyext_files_count(files); i++) {
+        const char *path = npyext_files_path(files, i);
         npyx_file_info now = {0};
-        is_known = path == NULL || npyx_file_info_of_path(&connection->host, path, &now);
-        stamp = stamp_next(lazy, stamp, path, npyext_handle_stamp(&connection->handle_key, &now));
+        if (npyx_poll(&connection->host, &error) != NPYX_OK ||
+            (path != NULL && !npyx_file_info_of_path(&connection->host, path, &now)))
+            return false;
+        *stamp = stamp_next(lazy, *stamp, path, npyext_handle_stamp(&connection->handle_key, &now));
+        *ctimes = ctimes_next(lazy, *ctimes, &now);
+    }
+    return true;
+}
+
+/* Another lazy array has no file of its own to look at. */
+static bool is_made_of_lazy(const lazy_concat *lazy) {
+    return lazy->files.is_handle && npyext_files_part(&lazy->files, 0).recipe != NULL;
+}
+
+static bool concat_is_untouched(npyext_lazy *base, int64_t tick) {
+    lazy_concat *lazy = (lazy_concat *)base;
+    npyext_files files = {0};
+    npyext_opened opened = {0};
+    npyx_error error;
+    uint64_t stamp = 0, ctimes = 0;
+    bool is_untouched = resolve(lazy, &files, &error) == NPYX_OK;
+    if (is_untouched && is_made_of_lazy(lazy)) {
+        is_untouched = npyext_files_open(base->connection, &files, 0, tick, &opened, &error) == NPYX_OK;
+        npyext_opened_close(base->connection, &opened);
+    } else if (is_untouched) {
+        is_untouched = npyext_files_count(&files) == npyext_files_count(&lazy->files) &&
+                       look_at_files(lazy, &files, &stamp, &ctimes) && stamp == lazy->stamp &&
+                       ctimes == lazy->ctimes;
     }
     npyext_files_clear(&files);
-    return is_known && stamp == lazy->stamp;
+    return is_untouched;
 }
 
 /* ---- the parts, when the recipe is opened ---- */
+
+/* Of a long path the end, which tells the files apart. */
+static void show_path(const char *path, char *text, size_t text_nbytes) {
+    enum { MOST_NBYTES = 240 };
+    size_t nbytes = strlen(path);
+    const char *from = nbytes > MOST_NBYTES ? path + nbytes - MOST_NBYTES : path;
+    while (((unsigned char)*from & 0xc0) == 0x80) /* not in the middle of a character */
+        from++;
+    sqlite3_snprintf((int)text_nbytes, text, "%s%s", from == path ? "" : "…", from);
+}
 
 /* Puts the name of a part before an error. */
 static npyx_status place_part(const lazy_concat *lazy, int64_t file, npyx_archive *archive, int64_t index,
@@ -73,11 +109,14 @@ static npyx_status place_part(const lazy_concat *lazy, int64_t file, npyx_archiv
     if (status == NPYX_OK || status == NPYX_NOMEM || status == NPYX_INTERRUPTED)
         return status;
     /* Whatever the fault is, the place is the first thing to know. */
+    char place[320] = "BLOB";
+    if (path != NULL)
+        show_path(path, place, sizeof place);
     if (has_name)
-        (void)npyx_error_place(error, NPYX_INVALID, "%.200s:%.*s", path == NULL ? "BLOB" : path,
+        (void)npyx_error_place(error, NPYX_INVALID, "%s:%.*s", place,
                                NPYX_SHOWN(entry.name, entry.name_nbytes, 100));
     else
-        (void)npyx_error_place(error, NPYX_INVALID, "%.200s", path == NULL ? "BLOB" : path);
+        (void)npyx_error_place(error, NPYX_INVALID, "%s", place);
     return status;
 }
 
@@ -196,12 +235,15 @@ static npyx_status take_files(lazy_concat *lazy, npyx_error *error) {
         npyext_opened opened;
         NPYX_TRY(npyx_poll(&connection->host, error));
         npyx_status status = npyext_files_open(connection, &lazy->files, i, 0, &opened, error);
+        if (status == NPYX_OK)
+            status = npyext_lazy_rest_on(&lazy->base, opened.archive, error);
         status = place_part(lazy, (int64_t)i, NULL, 0, status, error);
         if (status == NPYX_OK)
             status = take_file(lazy, (int64_t)i, &opened, error);
         const char *path = npyext_files_path(&lazy->files, i);
-        lazy->stamp = stamp_next(lazy, lazy->stamp, path,
-                                 npyext_handle_stamp(&connection->handle_key, &opened.info));
+        lazy->stamp =
+            stamp_next(lazy, lazy->stamp, path, npyext_handle_stamp(&connection->handle_key, &opened.info));
+        lazy->ctimes = ctimes_next(lazy, lazy->ctimes, &opened.info);
         npyext_opened_close(connection, &opened);
         NPYX_TRY(status);
     }
@@ -228,12 +270,41 @@ static void part_close(void *ctx) {
     npyx_free(&connection->host, part);
 }
 
-static npyx_status part_begin(lazy_concat *lazy, const concat_part *from, open_part *part,
-                              npyx_source **source, npyx_view *view, npyx_error *error) {
+/* Whether a part's header still says what it said, as it need not where its file was rewritten with the same
+ * size and time. */
+static bool part_is_same(const lazy_concat *lazy, int64_t number, const npyx_array *array) {
+    const npyx_concat *concat = &lazy->concat;
+    int64_t begin = number == 0 ? 0 : lazy->ends[number - 1];
+    if (!array->is_array || array->ndim != concat->ndim || !npyx_dtype_is_same(array->dtype, concat->dtype))
+        return false;
+    for (int axis = 0; axis < array->ndim; axis++) {
+        if (array->shape[axis] != (axis == concat->axis ? lazy->ends[number] - begin : concat->shape[axis]))
+            return false;
+    }
+    return true;
+}
+
+/* The tick that a part's file is opened with: one with several parts is kept open for the others. */
+static int64_t tick_of(const lazy_concat *lazy, int64_t number) {
+    const concat_part *part = &lazy->parts[number];
+    bool has_others = (number > 0 && part[-1].file == part->file) ||
+                      (number + 1 < lazy->nparts && part[1].file == part->file);
+    return has_others ? lazy->tick : 0;
+}
+
+static npyx_status part_begin(lazy_concat *lazy, int64_t number, open_part *part, npyx_source **source,
+                              npyx_view *view, npyx_error *error) {
     npyext_connection *connection = lazy->base.connection;
-    NPYX_TRY(npyext_files_open(connection, &lazy->files, (size_t)from->file, 0, &part->opened, error));
-    NPYX_TRY(npyext_handle_check(&connection->handle_key, from->stamp, &part->opened.info, error));
-    NPYX_TRY(npyx_archive_describe(part->opened.archive, from->index, &part->array, error));
+    const concat_part *from = &lazy->parts[number];
+    NPYX_TRY(npyext_files_open(connection, &lazy->files, (size_t)from->file, tick_of(lazy, number),
+                               &part->opened, error));
+    npyx_status status = NPYX_DONE;
+    if (npyext_handle_stamp(&connection->handle_key, &part->opened.info) == from->stamp)
+        status = npyx_archive_describe(part->opened.archive, from->index, &part->array, error);
+    if (status == NPYX_DONE || (status == NPYX_OK && !part_is_same(lazy, number, &part->array)))
+        return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1,
+                            "the file has changed since npy_concat looked at it; run the statement again");
+    NPYX_TRY(status);
     npyx_view_of_array(&part->array, view);
     return npyx_archive_open_payload(part->opened.archive, from->index, source, error);
 }
@@ -241,16 +312,15 @@ static npyx_status part_begin(lazy_concat *lazy, const concat_part *from, open_p
 static npyx_status concat_open_part(void *ctx, int64_t number, npyx_source **source, npyx_view *view,
                                     npyx_error *error) {
     lazy_concat *lazy = ctx;
-    const concat_part *from = &lazy->parts[number];
     npyx_host *host = &lazy->base.connection->host;
     open_part *part = npyx_alloc_zeroed(host, sizeof *part);
     NPYX_TRY(npyx_check_memory(part, error));
     part->connection = lazy->base.connection;
     npyx_array_init(&part->array, host);
-    npyx_status status = part_begin(lazy, from, part, source, view, error);
+    npyx_status status = part_begin(lazy, number, part, source, view, error);
     if (status != NPYX_OK) {
         part_close(part);
-        return place_part(lazy, from->file, NULL, 0, status, error);
+        return place_part(lazy, lazy->parts[number].file, NULL, 0, status, error);
     }
     part->on_close = (*source)->on_close;
     part->on_close_ctx = (*source)->on_close_ctx;
@@ -266,6 +336,14 @@ static npyx_status concat_fail_part(void *ctx, int64_t number, npyx_status statu
 
 /* ---- as a lazy array ---- */
 
+static npyx_status fail_empty(const lazy_concat *lazy, npyx_error *error) {
+    const char *source = npyext_source_shown(&lazy->source);
+    return npyx_fail(
+        error, NPYX_NOT_FOUND, -1, "%s %.*s",
+        npyext_files_count(&lazy->files) == 0 ? "no file matches" : "there is no array in",
+        NPYX_SHOWN(source == NULL ? "the list" : source, source == NULL ? 8 : strlen(source), 200));
+}
+
 static npyx_status concat_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
                                 npyx_error *error) {
     lazy_concat *lazy = (lazy_concat *)base;
@@ -275,14 +353,17 @@ static npyx_status concat_begin(npyext_lazy *base, const npyext_recipe *recipe, 
     lazy->member = recipe->arguments[1];
     NPYX_TRY(npyext_member_check(&lazy->member, error));
     if (npyext_argument_is_given(&recipe->arguments[2]) &&
-        (!npyext_argument_is_whole(&recipe->arguments[2], &axis) || axis < -NPYX_MAX_NDIM ||
-         axis >= NPYX_MAX_NDIM))
+        !npyext_argument_is_whole(&recipe->arguments[2], &axis))
         return npyx_refuse(error, "the axis must be an INTEGER, such as 0 or -1");
+    if (axis < -NPYX_MAX_NDIM || axis >= NPYX_MAX_NDIM)
+        return npyx_refuse(error, "there is no axis %" PRId64 ": arrays have at most %d", axis,
+                           (int)NPYX_MAX_NDIM);
+    lazy->tick = npyext_cache_tick(base->connection);
     concat->axis = (int)axis;
     NPYX_TRY(resolve(lazy, &lazy->files, error));
     NPYX_TRY(take_files(lazy, error));
     if (lazy->nparts == 0)
-        return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array");
+        return fail_empty(lazy, error);
     concat->nparts = lazy->nparts;
     concat->ends = lazy->ends;
     concat->open_part = concat_open_part;
@@ -298,7 +379,8 @@ const char *npyext_lazy_concat_path_of(const npyext_lazy *base, int64_t entry) {
     const lazy_concat *lazy = (const lazy_concat *)base;
     if (lazy->concat.axis != 0 || entry < 0 || entry >= lazy->concat.shape[0])
         return NULL;
-    return npyext_files_path(&lazy->files, (size_t)lazy->parts[npyx_concat_part_at(&lazy->concat, entry)].file);
+    return npyext_files_path(&lazy->files,
+                             (size_t)lazy->parts[npyx_concat_part_at(&lazy->concat, entry)].file);
 }
 
 static npyx_status concat_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {

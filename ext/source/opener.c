@@ -292,7 +292,7 @@ npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files
     opened->is_known = opened->info.nbytes >= 0;
     opened->is_file = opened->is_known && part.recipe == NULL;
     if (status == NPYX_OK && files->is_handle)
-        return npyext_handle_check(&connection->handle_key, files->handle_stamp, &opened->info, error);
+        return npyext_handle_check(&connection->handle_key, files->handle_stamp, &part, &opened->info, error);
     return status;
 }
 
@@ -334,7 +334,7 @@ static npyx_status operand_find_only(npyext_operand *operand, npyx_error *error)
         error, "contains several arrays; choose one, as in (SELECT array FROM npy_file('x.npz', 'name'))");
 }
 
-static npyx_status operand_open_array(npyext_operand *operand, npyx_error *error) {
+static npyx_status operand_describe_array(npyext_operand *operand, npyx_error *error) {
     npyext_connection *connection = operand->connection;
     if (npyext_files_count(&operand->files) != 1 || operand->files.is_many)
         return npyx_refuse(error, "must be one file, not a pattern or a list");
@@ -346,13 +346,12 @@ static npyx_status operand_open_array(npyext_operand *operand, npyx_error *error
     if (status == NPYX_DONE || (status == NPYX_OK && !operand->described.is_array))
         status = npyx_archive_fail_no_array(archive, error);
     NPYX_TRY(status);
-    NPYX_TRY(npyx_array_check_values(&operand->described, error));
-    return npyx_archive_open_payload(archive, operand->index, &operand->payload, error);
+    return npyx_array_check_values(&operand->described, error);
 }
 
-npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *connection,
+static npyx_status operand_open(npyext_operand *operand, npyext_connection *connection,
                                 const npyext_argument *argument, const char *what, bool takes_path,
-                                npyx_error *error) {
+                                bool is_read, npyx_error *error) {
     const char *path = npyext_source_shown(argument);
     *operand = (npyext_operand){.connection = connection, .files.paths.arena.host = &connection->host};
     npyx_array_init(&operand->described, &connection->host);
@@ -360,7 +359,9 @@ npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *conn
     if (status == NPYX_OK)
         status = npyext_files_resolve(connection, argument, &operand->files, error);
     if (status == NPYX_OK)
-        status = operand_open_array(operand, error);
+        status = operand_describe_array(operand, error);
+    if (status == NPYX_OK && is_read)
+        status = npyx_archive_open_payload(operand->opened.archive, operand->index, &operand->payload, error);
     if (status == NPYX_OK)
         operand->array = &operand->described;
     if (operand->files.is_handle)
@@ -371,13 +372,25 @@ npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *conn
     return status;
 }
 
-bool npyext_operand_is_untouched(npyext_operand *operand) {
+npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *connection,
+                                const npyext_argument *argument, const char *what, bool takes_path,
+                                npyx_error *error) {
+    return operand_open(operand, connection, argument, what, takes_path, true, error);
+}
+
+npyx_status npyext_operand_describe(npyext_operand *operand, npyext_connection *connection,
+                                    const npyext_argument *argument, const char *what, bool takes_path,
+                                    npyx_error *error) {
+    return operand_open(operand, connection, argument, what, takes_path, false, error);
+}
+
+bool npyext_operand_is_untouched(npyext_operand *operand, int64_t tick) {
     npyext_opened again;
     npyext_connection *connection = operand->connection;
     if (operand->opened.cached == NULL)
         return true;
     npyx_error error;
-    npyx_status status = npyext_files_open(connection, &operand->files, 0, npyext_cache_tick(connection), &again, &error);
+    npyx_status status = npyext_files_open(connection, &operand->files, 0, tick, &again, &error);
     bool is_same = status == NPYX_OK && again.cached == operand->opened.cached;
     npyext_opened_close(connection, &again);
     return is_same;

@@ -67,7 +67,7 @@ void npyext_opened_close(npyext_connection *connection, npyext_opened *opened);
 typedef struct npyext_operand {
     const npyx_array *array; /* described; its items are values, not objects. NULL: nothing is open */
     npyx_source *payload;    /* the source that the array's offsets refer to */
-    int64_t index; /* of the array in opened.archive */
+    int64_t index;           /* of the array in opened.archive */
     npyext_opened opened;
     /* private */
     npyext_connection *connection;
@@ -82,8 +82,14 @@ npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *conn
                                 const npyext_argument *argument, const char *what, bool takes_path,
                                 npyx_error *error);
 
-/* Whether its file, if it has one, is still what it was when it was opened. */
-bool npyext_operand_is_untouched(npyext_operand *operand);
+/* The same, but only describes the array: payload stays NULL. */
+npyx_status npyext_operand_describe(npyext_operand *operand, npyext_connection *connection,
+                                    const npyext_argument *argument, const char *what, bool takes_path,
+                                    npyx_error *error);
+
+/* Whether its file, if it has one, is still what it was when it was opened. tick: see npyext_cache_acquire.
+ */
+bool npyext_operand_is_untouched(npyext_operand *operand, int64_t tick);
 
 /* Accepts a zero-initialised operand. */
 void npyext_operand_close(npyext_operand *operand);

@@ -15,6 +15,10 @@ static npyx_status borrow(npyext_call *c, int number, npyext_argument *argument)
     return argument->type == SQLITE_NULL ? NPYX_DONE : NPYX_OK;
 }
 
+/* What takes the place of a path has at most 100 characters of a text, each of at most four bytes, and never
+ * ends in the middle of one. */
+enum { SHOWN_NBYTES = 512 };
+
 static bool is_handle(const npyext_argument *argument) {
     return argument->type == SQLITE_BLOB && npyext_handle_is_like(argument->bytes, argument->nbytes);
 }
@@ -28,7 +32,8 @@ static npyx_status append_items(npyext_call *c, npyx_archive *archive) {
     npyx_status status = NPYX_OK;
     for (int64_t off = 0; off < array->nbytes && status == NPYX_OK; off += NPYX_MEMBER_PIECE_NBYTES) {
         int64_t left_nbytes = array->nbytes - off;
-        size_t nbytes = (size_t)(left_nbytes < NPYX_MEMBER_PIECE_NBYTES ? left_nbytes : NPYX_MEMBER_PIECE_NBYTES);
+        size_t nbytes =
+            (size_t)(left_nbytes < NPYX_MEMBER_PIECE_NBYTES ? left_nbytes : NPYX_MEMBER_PIECE_NBYTES);
         status = npyx_source_read_exactly(source, off, items + off, nbytes, &c->error);
     }
     npyx_source_close(source);
@@ -49,9 +54,10 @@ static npyx_status make_now(npyext_call *c, const npyext_recipe *recipe) {
 static npyx_status lazy_calc(npyext_call *c) {
     npyext_recipe recipe = {.kind = NPYEXT_RECIPE_CALC, .narguments = c->argc};
     bool is_lazy = false;
-    char shown[160];
+    char shown[SHOWN_NBYTES];
     if (c->argc < 2 || c->argc > NPYEXT_RECIPE_MAX_NARGUMENTS)
-        return npyext_call_refuse(c, "takes an expression and its operands, a to z, as in npy_calc('a - b', x, y)");
+        return npyext_call_refuse(
+            c, "takes an expression and its operands, a to z, as in npy_calc('a - b', x, y)");
     for (int i = 0; i < c->argc; i++) {
         NPYX_TRY(borrow(c, i, &recipe.arguments[i]));
         is_lazy |= i > 0 && is_handle(&recipe.arguments[i]);
@@ -68,11 +74,13 @@ NPYEXT_SCALAR(npy_calc, ANYTHING, BLOB, lazy_calc, "npy_calc('a * 2', array)");
 
 static npyx_status lazy_concat(npyext_call *c) {
     npyext_recipe recipe = {.kind = NPYEXT_RECIPE_CONCAT, .narguments = 3};
-    char shown[300];
+    char shown[SHOWN_NBYTES];
     for (int i = 0; i < c->argc; i++) {
         npyx_status status = borrow(c, i, &recipe.arguments[i]);
         if (status != NPYX_OK && (status != NPYX_DONE || i == 0))
             return status;
+        if (status == NPYX_DONE) /* as if it were left out */
+            recipe.arguments[i] = (npyext_argument){0};
     }
     const npyext_argument *source = &recipe.arguments[0];
     if (source->type == SQLITE_BLOB && !is_handle(source))

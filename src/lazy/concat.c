@@ -1,10 +1,11 @@
 /*
  * A part that is open has a slot. Slots are taken and left by the caller's thread alone; others look for
- * parts in them while they read aside. Blocks are taken in order, so a part that ends before what was taken
- * last is not being read by anyone, and its slot is the first to be used again.
+ * parts in them while they read aside, and a slot that one of them reads from is not left meanwhile. What
+ * they read is copied, because the part may be closed before the caller takes the block.
  */
 #include "concat.h"
 
+#include "io/threads.h"
 #include "item/element.h"
 #include "item_walk.h"
 
@@ -12,6 +13,7 @@ enum { NSLOTS = 32 };
 
 typedef struct concat_slot {
     int64_t part; /* -1: none; set last, and read by other threads */
+    int nreaders; /* other threads that read from it now */
     npyx_source *source;
     npyx_item_walk walk;
     bool is_direct; /* the part's bytes are the result's */
@@ -24,6 +26,8 @@ typedef struct concat_source {
     int64_t entry_nbytes; /* of an entry along the axis */
     int64_t chunk_nbytes; /* of the entries of all parts at one place on the axes before it */
     int64_t nused;
+    bool has_threads;   /* which may read parts that are open */
+    int64_t passed_off; /* where the last read or block ended */
     concat_slot slots[NSLOTS];
 } concat_source;
 
@@ -65,14 +69,27 @@ static concat_run run_at(const concat_source *source, int64_t off, size_t nbytes
 
 /* ---- slots ---- */
 
-static void leave_slot(concat_slot *slot) {
-    if (slot->part < 0)
-        return;
-    __atomic_store_n(&slot->part, (int64_t)-1, __ATOMIC_RELEASE);
+static void close_slot(concat_slot *slot) {
     npyx_item_walk_clear(&slot->walk);
     npyx_source_close(slot->source);
     slot->walk = (npyx_item_walk){0};
     slot->source = NULL;
+    slot->used_at = 0;
+}
+
+/* Empties a slot; false if another thread reads from it. That thread counts itself before it looks at the
+ * part, and here the part goes before the count is looked at: one of the two sees the other. */
+static bool leave_slot(concat_slot *slot) {
+    int64_t part = slot->part;
+    if (part < 0)
+        return true;
+    __atomic_store_n(&slot->part, (int64_t)-1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&slot->nreaders, __ATOMIC_SEQ_CST) > 0) {
+        __atomic_store_n(&slot->part, part, __ATOMIC_SEQ_CST);
+        return false;
+    }
+    close_slot(slot);
+    return true;
 }
 
 static concat_slot *find_slot(const concat_source *source, int64_t part) {
@@ -84,25 +101,61 @@ static concat_slot *find_slot(const concat_source *source, int64_t part) {
     return NULL;
 }
 
-/* The slot of a part, which is opened if it is not; it takes the place of the one that was used least
- * recently. */
+/* Whether a part is still what it was; its name is put before the error if it is not. */
+static npyx_status check_slot(const concat_source *source, const concat_slot *slot, npyx_error *error) {
+    npyx_status status = npyx_source_check(slot->source, error);
+    return status == NPYX_OK ? NPYX_OK
+                             : source->concat->fail_part(source->concat->ctx, slot->part, status, error);
+}
+
+/* An empty slot, if need be that of the part used least recently, which is checked for the last time. There
+ * are more slots than threads, so one of them is not being read from. */
+static npyx_status empty_slot(concat_source *source, concat_slot **emptied, npyx_error *error) {
+    for (int64_t after = -1;;) {
+        concat_slot *slot = NULL;
+        for (int i = 0; i < NSLOTS; i++) {
+            concat_slot *other = &source->slots[i];
+            if (other->used_at > after && (slot == NULL || other->used_at < slot->used_at))
+                slot = other;
+        }
+        if (slot == NULL) {
+            after = -1;
+            continue;
+        }
+        after = slot->used_at;
+        *emptied = slot;
+        if (slot->part >= 0)
+            NPYX_TRY(check_slot(source, slot, error));
+        if (leave_slot(slot))
+            return NPYX_OK;
+    }
+}
+
+static npyx_status fill_slot(concat_source *source, concat_slot *slot, int64_t part, npyx_error *error) {
+    npyx_status status =
+        source->concat->open_part(source->concat->ctx, part, &slot->source, &slot->walk.view, error);
+    if (status == NPYX_IO) { /* descriptors may have run out, and other parts have some */
+        for (int i = 0; i < NSLOTS; i++) {
+            if (source->slots[i].part >= 0 && npyx_source_check(source->slots[i].source, NULL) == NPYX_OK)
+                (void)leave_slot(&source->slots[i]);
+        }
+        status = source->concat->open_part(source->concat->ctx, part, &slot->source, &slot->walk.view, error);
+    }
+    return status;
+}
+
+/* The slot of a part, which is opened if it is not. */
 static npyx_status take_slot(concat_source *source, int64_t part, concat_slot **taken, npyx_error *error) {
     concat_slot *slot = find_slot(source, part);
     if (slot == NULL) {
-        slot = &source->slots[0];
-        for (int i = 1; i < NSLOTS; i++) {
-            if (source->slots[i].used_at < slot->used_at)
-                slot = &source->slots[i];
-        }
-        leave_slot(slot);
-        NPYX_TRY(
-            source->concat->open_part(source->concat->ctx, part, &slot->source, &slot->walk.view, error));
+        NPYX_TRY(empty_slot(source, &slot, error));
+        NPYX_TRY(fill_slot(source, slot, part, error));
         const npyx_dtype *from = slot->walk.view.dtype, *to = source->concat->dtype;
         slot->walk.source = slot->source;
         slot->is_direct = npyx_view_is_contiguous(&slot->walk.view) &&
                           npyx_element_needs_swap(from) == npyx_element_needs_swap(to) &&
                           (from->type != NPYX_STRUCT || !npyx_element_needs_swap(from));
-        __atomic_store_n(&slot->part, part, __ATOMIC_RELEASE);
+        __atomic_store_n(&slot->part, part, __ATOMIC_SEQ_CST);
     }
     slot->used_at = ++source->nused;
     *taken = slot;
@@ -122,7 +175,6 @@ static npyx_status copy_items(concat_source *source, concat_slot *slot, int64_t 
 
 static npyx_status copy_run(concat_source *source, concat_slot *slot, const concat_run *run, uint8_t *out,
                             npyx_error *error) {
-    enum { PIECE_NBYTES = 1 << 12 };
     if (slot->is_direct)
         return npyx_source_read_exactly(slot->source, slot->walk.view.off + run->part_off, out, run->nbytes,
                                         error);
@@ -163,6 +215,7 @@ static npyx_status concat_read(npyx_source *base, int64_t off, void *bytes, size
                                size_t *read_nbytes, npyx_error *error) {
     concat_source *source = (concat_source *)base;
     uint8_t *out = bytes;
+    bool goes_on = off > 0 && off == source->passed_off; /* a look-up does not want the parts after its own */
     for (*read_nbytes = 0; *read_nbytes < nbytes;) {
         concat_slot *slot = NULL;
         concat_run run = run_at(source, off, nbytes - *read_nbytes);
@@ -173,8 +226,28 @@ static npyx_status concat_read(npyx_source *base, int64_t off, void *bytes, size
         *read_nbytes += run.nbytes;
         off += (int64_t)run.nbytes;
     }
-    open_ahead(source, off);
+    source->passed_off = off;
+    if (goes_on && source->has_threads)
+        open_ahead(source, off);
     return NPYX_OK;
+}
+
+/* Copies a run that lies in an open part, in any thread. */
+static bool copy_run_aside(const concat_source *source, const concat_run *run, uint8_t *out,
+                           uint32_t *crc32) {
+    concat_slot *slot = find_slot(source, run->part);
+    const uint8_t *read = NULL;
+    if (slot == NULL)
+        return false;
+    __atomic_fetch_add(&slot->nreaders, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&slot->part, __ATOMIC_SEQ_CST) == run->part && slot->is_direct &&
+        slot->source->is_concurrent && !slot->source->wants_order)
+        read = slot->source->ops->read_aside(slot->source, slot->walk.view.off + run->part_off, out,
+                                             run->nbytes, crc32);
+    if (read != NULL && read != out)
+        memcpy(out, read, run->nbytes);
+    __atomic_fetch_sub(&slot->nreaders, 1, __ATOMIC_SEQ_CST);
+    return read != NULL;
 }
 
 static const uint8_t *concat_read_aside(const npyx_source *base, int64_t off, void *scratch, size_t nbytes,
@@ -183,36 +256,31 @@ static const uint8_t *concat_read_aside(const npyx_source *base, int64_t off, vo
     uint8_t *out = scratch;
     for (size_t done_nbytes = 0; done_nbytes < nbytes;) {
         concat_run run = run_at(source, off, nbytes - done_nbytes);
-        const concat_slot *slot = find_slot(source, run.part);
-        bool is_readable =
-            slot != NULL && slot->is_direct && slot->source->is_concurrent && !slot->source->wants_order;
-        if (!is_readable)
+        if (!copy_run_aside(source, &run, out + done_nbytes, crc32))
             return NULL;
-        const uint8_t *read = slot->source->ops->read_aside(slot->source, slot->walk.view.off + run.part_off,
-                                                            out + done_nbytes, run.nbytes, crc32);
-        if (read == NULL || (run.nbytes == nbytes && read != scratch))
-            return read;
-        if (read != out + done_nbytes)
-            memcpy(out + done_nbytes, read, run.nbytes);
         done_nbytes += run.nbytes;
         off += (int64_t)run.nbytes;
     }
     return scratch;
 }
 
+/* A part that was closed since it was read is opened again, to be looked at. */
 static npyx_status concat_account(npyx_source *base, int64_t off, const uint8_t *bytes, size_t nbytes,
                                   uint32_t crc32, npyx_error *error) {
     concat_source *source = (concat_source *)base;
     int64_t end = off + (int64_t)nbytes;
+    (void)bytes; /* wherever they are now, no part with a CRC was read aside */
     while (off < end) {
+        concat_slot *slot = NULL;
         concat_run run = run_at(source, off, (size_t)(end - off));
-        concat_slot *slot = find_slot(source, run.part);
-        if (slot != NULL)
-            NPYX_TRY(slot->source->ops->account(slot->source, slot->walk.view.off + run.part_off, bytes,
-                                                run.nbytes, crc32, error));
-        bytes += run.nbytes;
+        NPYX_TRY(take_slot(source, run.part, &slot, error));
+        npyx_status status = slot->source->ops->account(slot->source, slot->walk.view.off + run.part_off,
+                                                        NULL, run.nbytes, crc32, error);
+        if (status != NPYX_OK)
+            return source->concat->fail_part(source->concat->ctx, run.part, status, error);
         off += (int64_t)run.nbytes;
     }
+    source->passed_off = off;
     open_ahead(source, off);
     return NPYX_OK;
 }
@@ -221,15 +289,17 @@ static npyx_status concat_check(const npyx_source *base, npyx_error *error) {
     const concat_source *source = (const concat_source *)base;
     for (int i = 0; i < NSLOTS; i++) {
         if (source->slots[i].part >= 0)
-            NPYX_TRY(npyx_source_check(source->slots[i].source, error));
+            NPYX_TRY(check_slot(source, &source->slots[i], error));
     }
     return NPYX_OK;
 }
 
 static void concat_close(npyx_source *base) {
     concat_source *source = (concat_source *)base;
-    for (int i = 0; i < NSLOTS; i++)
-        leave_slot(&source->slots[i]);
+    for (int i = 0; i < NSLOTS; i++) {
+        if (source->slots[i].part >= 0)
+            close_slot(&source->slots[i]);
+    }
 }
 
 static const npyx_source_ops concat_ops = {.read = concat_read,
@@ -243,14 +313,18 @@ npyx_status npyx_concat_open(npyx_host *host, const npyx_concat *concat, npyx_so
     concat_source *source = npyx_alloc_zeroed(host, sizeof *source);
     NPYX_TRY(npyx_check_memory(source, error));
     source->concat = concat;
-    source->entry_nbytes = concat->dtype->itemsize;
-    for (int axis = concat->axis + 1; axis < concat->ndim; axis++)
+    source->base = (npyx_source){.ops = &concat_ops, .host = host, .is_concurrent = concat->axis == 0};
+    bool is_empty = false; /* then the other lengths may be of any size, and nothing is read */
+    for (int axis = 0; axis < concat->ndim; axis++)
+        is_empty |= concat->shape[axis] == 0;
+    source->entry_nbytes = is_empty ? 0 : concat->dtype->itemsize;
+    for (int axis = concat->axis + 1; axis < concat->ndim && !is_empty; axis++)
         source->entry_nbytes *= concat->shape[axis];
     source->chunk_nbytes = source->entry_nbytes * concat->shape[concat->axis];
-    source->base = (npyx_source){
-        .ops = &concat_ops, .host = host, .nbytes = source->chunk_nbytes, .is_concurrent = concat->axis == 0};
-    for (int axis = 0; axis < concat->axis; axis++)
+    source->base.nbytes = source->chunk_nbytes;
+    for (int axis = 0; axis < concat->axis && !is_empty; axis++)
         source->base.nbytes *= concat->shape[axis];
+    source->has_threads = npyx_nthreads(host) > 1;
     for (int i = 0; i < NSLOTS; i++)
         source->slots[i].part = -1;
     *opened = &source->base;
