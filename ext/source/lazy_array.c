@@ -18,11 +18,11 @@ typedef struct lazy_calc {
 } lazy_calc;
 
 /* What one reader has opened. */
-typedef struct calc_reading {
+typedef struct lazy_calc_reading {
     npyx_host *host;
     int noperands;
     npyx_calc_operand operands[NPYEXT_RECIPE_MAX_NARGUMENTS - 1];
-} calc_reading;
+} lazy_calc_reading;
 
 static npyx_status take_operand(lazy_calc *lazy, int i, const npyext_argument *argument, npyx_error *error) {
     npyx_calc_operand *planned = &lazy->planned[i];
@@ -40,7 +40,7 @@ static npyx_status take_operand(lazy_calc *lazy, int i, const npyext_argument *a
     return npyext_lazy_rest_on(&lazy->base, lazy->operands[i].opened.archive, error);
 }
 
-static npyx_status calc_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
+static npyx_status lazy_calc_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
                               npyx_error *error) {
     lazy_calc *lazy = (lazy_calc *)base;
     npyx_calc *calc = NULL;
@@ -59,14 +59,14 @@ static npyx_status calc_begin(npyext_lazy *base, const npyext_recipe *recipe, np
     return npyx_check_memory(base->array.dtype, error);
 }
 
-static void calc_end(void *ctx) {
-    calc_reading *reading = ctx;
+static void lazy_calc_end(void *ctx) {
+    lazy_calc_reading *reading = ctx;
     for (int i = 0; i < reading->noperands; i++)
         npyx_source_close(reading->operands[i].source);
     npyx_free(reading->host, reading);
 }
 
-static npyx_status calc_open_operands(lazy_calc *lazy, calc_reading *reading, npyx_error *error) {
+static npyx_status lazy_calc_open_operands(lazy_calc *lazy, lazy_calc_reading *reading, npyx_error *error) {
     for (int i = 0; i < lazy->noperands; i++) {
         const npyext_operand *operand = &lazy->operands[i];
         if (!lazy->planned[i].is_number)
@@ -76,31 +76,31 @@ static npyx_status calc_open_operands(lazy_calc *lazy, calc_reading *reading, np
     return NPYX_OK;
 }
 
-static npyx_status calc_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
+static npyx_status lazy_calc_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
     lazy_calc *lazy = (lazy_calc *)base;
     npyx_host *host = &base->connection->host;
     npyx_calc *calc = NULL;
-    calc_reading *reading = npyx_alloc(host, sizeof *reading);
+    lazy_calc_reading *reading = npyx_alloc(host, sizeof *reading);
     NPYX_TRY(npyx_check_memory(reading, error));
     reading->host = host;
     reading->noperands = lazy->noperands;
     memcpy(reading->operands, lazy->planned, sizeof reading->operands);
-    npyx_status status = calc_open_operands(lazy, reading, error);
+    npyx_status status = lazy_calc_open_operands(lazy, reading, error);
     if (status == NPYX_OK)
         status = npyx_calc_plan(host, lazy->text, lazy->text_nbytes, reading->operands, lazy->noperands,
                                 &calc, error);
     if (status == NPYX_OK)
         status = npyx_calc_open(calc, items, error);
     if (status != NPYX_OK) {
-        calc_end(reading);
+        lazy_calc_end(reading);
         return status;
     }
-    (*items)->on_close = calc_end;
+    (*items)->on_close = lazy_calc_end;
     (*items)->on_close_ctx = reading;
     return NPYX_OK;
 }
 
-static bool calc_is_untouched(npyext_lazy *base, int64_t tick) {
+static bool lazy_calc_is_untouched(npyext_lazy *base, int64_t tick) {
     lazy_calc *lazy = (lazy_calc *)base;
     npyx_error error;
     for (int i = 0; i < lazy->noperands; i++) {
@@ -111,17 +111,17 @@ static bool calc_is_untouched(npyext_lazy *base, int64_t tick) {
     return true;
 }
 
-static void calc_close(npyext_lazy *base) {
+static void lazy_calc_close(npyext_lazy *base) {
     lazy_calc *lazy = (lazy_calc *)base;
     for (int i = 0; i <= lazy->noperands && i < NPYEXT_RECIPE_MAX_NARGUMENTS - 1; i++)
         npyext_operand_close(&lazy->operands[i]);
 }
 
-static const npyext_lazy_methods calc_methods = {.nbytes = sizeof(lazy_calc),
-                                                 .begin = calc_begin,
-                                                 .open = calc_open,
-                                                 .is_untouched = calc_is_untouched,
-                                                 .close = calc_close};
+static const npyext_lazy_methods lazy_calc_methods = {.nbytes = sizeof(lazy_calc),
+                                                 .begin = lazy_calc_begin,
+                                                 .open = lazy_calc_open,
+                                                 .is_untouched = lazy_calc_is_untouched,
+                                                 .close = lazy_calc_close};
 
 /* ---- as an archive ---- */
 
@@ -229,7 +229,7 @@ static npyx_status lazy_begin(npyext_lazy *lazy, const npyext_recipe *recipe, np
 npyx_status npyext_lazy_open(npyext_connection *connection, const npyext_recipe *recipe,
                              npyx_archive **archive, npyx_file_info *info, npyx_error *error) {
     const npyext_lazy_methods *methods =
-        recipe->kind == NPYEXT_RECIPE_CALC ? &calc_methods : &npyext_lazy_concat_methods;
+        recipe->kind == NPYEXT_RECIPE_CALC ? &lazy_calc_methods : &npyext_lazy_concat_methods;
     npyext_lazy *lazy = npyx_alloc_zeroed(&connection->host, methods->nbytes);
     NPYX_TRY(npyx_check_memory(lazy, error));
     lazy->archive = (npyx_archive){.ops = &lazy_ops, .format = NPYX_FORMAT_NPY, .is_inflated = true};

@@ -8,7 +8,7 @@
 static bool is_bool_or_integer(npyx_type type) {
     return type <= NPYX_U8;
 }
-static bool is_complex(npyx_type type) {
+static bool calc_is_complex(npyx_type type) {
     return type == NPYX_C8 || type == NPYX_C16;
 }
 
@@ -23,7 +23,7 @@ static npyx_dtype dtype_of(npyx_type type) {
 
 /* The narrowest float that a type becomes where it meets floats, or as the argument of sqrt. */
 static npyx_type float_of(npyx_type type) {
-    if (is_complex(type))
+    if (calc_is_complex(type))
         return npyx_type_part(type);
     if (!is_bool_or_integer(type))
         return type;
@@ -53,7 +53,7 @@ static npyx_type promote(npyx_type a, npyx_type b) {
     if (is_bool_or_integer(a) && is_bool_or_integer(b))
         return wider_integer(a, b);
     npyx_type wider = wider_float(float_of(a), float_of(b));
-    if (!is_complex(a) && !is_complex(b))
+    if (!calc_is_complex(a) && !calc_is_complex(b))
         return wider;
     return wider == NPYX_F8 ? NPYX_C16 : NPYX_C8;
 }
@@ -220,7 +220,7 @@ static npyx_status set_loop(npyx_calc_step *step, npyx_type work, npyx_error *er
     if (step->loop == NULL)
         return fail_types(error, step, work, step->op == NPYX_OP_SUB && work == NPYX_BOOL ? "; `^` is" : "");
     bool makes_bools = step->op <= NPYX_OP_NE || step->op == NPYX_OP_ISNAN || step->op == NPYX_OP_ISFINITE;
-    bool makes_parts = step->op == NPYX_OP_ABS && is_complex(work);
+    bool makes_parts = step->op == NPYX_OP_ABS && calc_is_complex(work);
     step->made = makes_bools ? NPYX_BOOL : makes_parts ? npyx_type_part(work) : step->work;
     step->type = is_half && !makes_bools ? NPYX_F2 : step->made;
     return NPYX_OK;
@@ -308,7 +308,7 @@ static npyx_status plan_function(npyx_calc *calc, npyx_calc_step *step, npyx_err
         return NPYX_OK;
     }
     bool is_of_floats = step->op >= NPYX_OP_SQRT && step->op <= NPYX_OP_TANH;
-    if (is_of_floats && is_complex(type))
+    if (is_of_floats && calc_is_complex(type))
         return fail_types(error, step, type, "");
     return set_loop(step, is_of_floats ? float_of(type) : type, error);
 }
@@ -327,7 +327,7 @@ static npyx_status plan_choice(npyx_calc *calc, npyx_calc_step *step, npyx_error
     npyx_calc_step *condition = &calc->steps[step->arguments[0]];
     if (condition->is_plain)
         NPYX_TRY(fix_plain(condition, own_type(condition), error));
-    if (is_complex(condition->type) || npyx_type_is_date(condition->type))
+    if (calc_is_complex(condition->type) || npyx_type_is_date(condition->type))
         return fail_at(error, step, "the condition must be bools or real numbers");
     step->work = step->made = step->type = type;
     return NPYX_OK;

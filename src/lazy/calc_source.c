@@ -57,12 +57,12 @@ static npyx_dtype native(npyx_type type) {
         .type = type, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = npyx_types[type].itemsize};
 }
 
-static uint8_t *slot_of(const calc_source *source, const calc_state *state, int slot) {
+static uint8_t *calc_slot_of(const calc_source *source, const calc_state *state, int slot) {
     (void)source;
     return state->slots + (size_t)slot * slot_nbytes();
 }
-static uint8_t *spare_of(const calc_source *source, const calc_state *state, int spare) {
-    return slot_of(source, state, source->calc->nslots + source->calc->noperands + spare);
+static uint8_t *calc_spare_of(const calc_source *source, const calc_state *state, int spare) {
+    return calc_slot_of(source, state, source->calc->nslots + source->calc->noperands + spare);
 }
 
 /* Types that C converts to each other fit by the plan, but for floats that become infinite as halves. */
@@ -124,7 +124,7 @@ static const uint8_t *spread(const calc_input *input, int64_t first, int64_t nel
 
 /* The bytes of a range of an operand's items, as they lie in its file. error is NULL on other threads than
  * the caller's. */
-static npyx_status fetch(calc_input *input, bool is_aside, int64_t first, int64_t nelem, uint8_t *scratch,
+static npyx_status calc_fetch(calc_input *input, bool is_aside, int64_t first, int64_t nelem, uint8_t *scratch,
                          const uint8_t **bytes, npyx_error *error) {
     int64_t off = input->view.off + first * input->dtype.itemsize;
     size_t nbytes = (size_t)(nelem * input->dtype.itemsize);
@@ -143,7 +143,7 @@ static npyx_status fetch(calc_input *input, bool is_aside, int64_t first, int64_
 static npyx_status load(calc_source *source, calc_state *state, int operand, bool is_aside, int64_t first,
                         int64_t nelem, const uint8_t **items, npyx_error *error) {
     calc_input *input = &source->inputs[operand];
-    uint8_t *loaded = slot_of(source, state, source->calc->nslots + operand);
+    uint8_t *loaded = calc_slot_of(source, state, source->calc->nslots + operand);
     if (input->way == INPUT_HELD) {
         *items = spread(input, first, nelem, loaded);
         return NPYX_OK;
@@ -154,8 +154,8 @@ static npyx_status load(calc_source *source, calc_state *state, int operand, boo
     to.multiple = input->dtype.multiple;
     bool is_as_loaded = npyx_dtype_is_native(&input->dtype) && input->dtype.type == input->type &&
                         input->type != NPYX_BOOL; /* whose bytes may be any but 0 for true */
-    uint8_t *scratch = is_as_loaded ? loaded : spare_of(source, state, SPARE_BYTES);
-    NPYX_TRY(fetch(input, is_aside, first, nelem, scratch, &bytes, error));
+    uint8_t *scratch = is_as_loaded ? loaded : calc_spare_of(source, state, SPARE_BYTES);
+    NPYX_TRY(calc_fetch(input, is_aside, first, nelem, scratch, &bytes, error));
     *items = loaded;
     if (!is_as_loaded)
         return npyx_convert_items(&input->dtype, bytes, nelem, &to, loaded, first, NULL, error);
@@ -181,7 +181,7 @@ static void pass_notes(const calc_source *source, calc_state *state, int number,
             continue;
         uint16_t *notes = notes_of(state, step);
         const uint16_t *argument = notes_of(state, &source->calc->steps[from]);
-        const uint8_t *chooses = spare_of(source, state, SPARE_ARGUMENT);
+        const uint8_t *chooses = calc_spare_of(source, state, SPARE_ARGUMENT);
         if (!state->has_notes[number])
             memset(notes, 0, (size_t)nelem * sizeof *notes);
         state->has_notes[number] = true;
@@ -232,7 +232,7 @@ static void choose(const uint8_t *chooses, const uint8_t *x, const uint8_t *y, s
 /* Makes a step's items, in its slot or, if it is not NULL, where wanted says. */
 static void run_step(calc_source *source, calc_state *state, int number, int64_t nelem, uint8_t *wanted_at) {
     const npyx_calc_step *step = &source->calc->steps[number];
-    uint8_t *out = wanted_at != NULL ? wanted_at : slot_of(source, state, step->slot);
+    uint8_t *out = wanted_at != NULL ? wanted_at : calc_slot_of(source, state, step->slot);
     state->items[number] = out;
     state->has_notes[number] = false;
     if (step->is_constant) {
@@ -249,26 +249,26 @@ static void run_step(calc_source *source, calc_state *state, int number, int64_t
             wanted = argument->type == NPYX_U8 ? NPYX_U8 : NPYX_I8;
         arguments[k] = state->items[step->arguments[k]];
         if (wanted != NPYX_VOID && argument->type != wanted) {
-            uint8_t *spare = spare_of(source, state, SPARE_ARGUMENT + k);
+            uint8_t *spare = calc_spare_of(source, state, SPARE_ARGUMENT + k);
             cast_items(argument->type, arguments[k], wanted, spare, nelem);
             arguments[k] = spare;
         }
     }
     bool is_cast = step->made != step->type && step->work != NPYX_VOID;
-    uint8_t *made = is_cast ? spare_of(source, state, SPARE_MADE) : out;
+    uint8_t *made = is_cast ? calc_spare_of(source, state, SPARE_MADE) : out;
     bool has_fault = false;
     if (step->op == NPYX_OP_WHERE) {
         choose(arguments[0], arguments[1], arguments[2], npyx_types[step->type].itemsize, out, nelem);
-        uint8_t *kept = spare_of(source, state, SPARE_ARGUMENT); /* for pass_notes */
+        uint8_t *kept = calc_spare_of(source, state, SPARE_ARGUMENT); /* for pass_notes */
         if (kept != arguments[0])
             memcpy(kept, arguments[0], (size_t)nelem);
     } else if (step->op == NPYX_OP_CLIP) {
-        uint8_t *raised = spare_of(source, state, SPARE_BYTES);
+        uint8_t *raised = calc_spare_of(source, state, SPARE_BYTES);
         npyx_calc_loop_of(NPYX_OP_MAXIMUM, step->work)(raised, arguments[0], arguments[1], nelem);
         step->loop(made, raised, arguments[2], nelem);
     } else if (step->order != NULL) {
-        uint8_t *order = spare_of(source, state, SPARE_MADE),
-                *zeros = spare_of(source, state, SPARE_ARGUMENT + 2);
+        uint8_t *order = calc_spare_of(source, state, SPARE_MADE),
+                *zeros = calc_spare_of(source, state, SPARE_ARGUMENT + 2);
         step->order(order, arguments[step->is_swapped], arguments[!step->is_swapped], nelem);
         memset(zeros, 0, (size_t)nelem);
         step->loop(out, step->is_swapped ? zeros : order, step->is_swapped ? order : zeros, nelem);
@@ -286,7 +286,7 @@ static void run_step(calc_source *source, calc_state *state, int number, int64_t
 
 /* Makes a block of at most NPYX_CALC_NELEM items; the root's notes say which have none. *items is where they
  * are: at `wanted_at`, perhaps, which is aligned or NULL. */
-static npyx_status run_block(calc_source *source, calc_state *state, bool is_aside, int64_t first,
+static npyx_status calc_run_block(calc_source *source, calc_state *state, bool is_aside, int64_t first,
                              int64_t nelem, uint8_t *wanted_at, const uint8_t **items, npyx_error *error) {
     const npyx_calc *calc = source->calc;
     const uint8_t *loaded[26] = {NULL};
@@ -362,7 +362,7 @@ static npyx_status make_bytes(calc_source *source, calc_state *state, bool is_as
             NPYX_TRY(npyx_poll(source->base.host, error));
         bool is_whole = off == first * itemsize && nelem * itemsize <= end - off &&
                         (uintptr_t)bytes % (size_t)NPYX_CALC_MAX_ITEMSIZE == 0;
-        NPYX_TRY(run_block(source, state, is_aside, first, nelem, is_whole ? bytes : NULL, &items, error));
+        NPYX_TRY(calc_run_block(source, state, is_aside, first, nelem, is_whole ? bytes : NULL, &items, error));
         int64_t fault = first_fault(source, state, nelem);
         if (fault < nelem)
             return is_aside ? NPYX_INVALID : fail_item(source, state, first, fault, error);
@@ -551,7 +551,7 @@ static npyx_status open_state(calc_source *source, calc_state *state, npyx_error
         const npyx_calc_step *step = &calc->steps[i];
         if (step->op != NPYX_OP_NUMBER || step->is_plain)
             continue;
-        uint8_t *items = slot_of(source, state, step->slot);
+        uint8_t *items = calc_slot_of(source, state, step->slot);
         fill_items(items, step->constant, npyx_types[step->type].itemsize, NPYX_CALC_NELEM);
         state->items[i] = items;
     }

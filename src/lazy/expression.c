@@ -102,7 +102,7 @@ static npyx_status fail_python(expression_parser *p, size_t i) {
     return fail_at(p, p->off, "'%s' is not for arrays: write %s", pythons[i].name, pythons[i].advice);
 }
 
-static npyx_status fail_here(expression_parser *p, const char *expected) {
+static npyx_status expression_fail_here(expression_parser *p, const char *expected) {
     size_t python = python_at(p);
     if (python < NPYTHONS)
         return fail_python(p, python);
@@ -138,7 +138,7 @@ enum { NUMBER_MAX_NBYTES = 80 };
 static npyx_status expect_char(expression_parser *p, char c, const char *expected) {
     skip_blanks(p);
     if (p->off == p->nbytes || p->text[p->off] != c)
-        return fail_here(p, expected);
+        return expression_fail_here(p, expected);
     p->off++;
     return NPYX_OK;
 }
@@ -188,7 +188,7 @@ static npyx_status parse_number(expression_parser *p, int *number) {
                     number);
 }
 
-static npyx_status fail_name(expression_parser *p, size_t nbytes) {
+static npyx_status expression_fail_name(expression_parser *p, size_t nbytes) {
     size_t python = python_at(p);
     if (python < NPYTHONS)
         return fail_python(p, python);
@@ -206,7 +206,7 @@ static npyx_status parse_call(expression_parser *p, size_t nbytes, int *number) 
                                                 strlen(op_infos[node.op].spelling)))
         node.op++;
     if (node.op == NPYX_NOPS)
-        return fail_name(p, nbytes);
+        return expression_fail_name(p, nbytes);
     p->off += nbytes;
     NPYX_TRY(expect_char(p, '(', "'(' after a function's name"));
     node.narguments = op_infos[node.op].narguments;
@@ -243,7 +243,7 @@ static npyx_status parse_operand(expression_parser *p, int *number) {
         p->expression->operands |= 1u << node.operand;
         return add_node(p, node, number);
     }
-    return nbytes > 0 ? parse_call(p, nbytes, number) : fail_here(p, "an operand, a number or a function");
+    return nbytes > 0 ? parse_call(p, nbytes, number) : expression_fail_here(p, "an operand, a number or a function");
 }
 
 /* Goes on with operators that bind at least as tightly as least. */
@@ -282,5 +282,5 @@ npyx_status npyx_expression_parse(const char *text, size_t nbytes, npyx_expressi
     expression->operands = 0;
     int root;
     NPYX_TRY(parse_tight(&p, BINDS_COMPARISON, &root));
-    return p.off == nbytes ? NPYX_OK : fail_here(&p, "an operator");
+    return p.off == nbytes ? NPYX_OK : expression_fail_here(&p, "an operator");
 }
