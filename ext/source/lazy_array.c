@@ -13,15 +13,15 @@ typedef struct lazy_calc {
     const char *text;
     size_t text_nbytes;
     int noperands;
-    npyext_operand operands[NPYEXT_RECIPE_MAX_NARGUMENTS - 1]; /* those that are numbers stay closed */
-    npyx_calc_operand planned[NPYEXT_RECIPE_MAX_NARGUMENTS - 1];
+    npyext_operand *operands; /* those that are numbers stay closed */
+    npyx_calc_operand *planned;
 } lazy_calc;
 
 /* What one reader has opened. */
 typedef struct lazy_calc_reading {
     npyx_host *host;
     int noperands;
-    npyx_calc_operand operands[NPYEXT_RECIPE_MAX_NARGUMENTS - 1];
+    npyx_calc_operand operands[];
 } lazy_calc_reading;
 
 static npyx_status take_operand(lazy_calc *lazy, int i, const npyext_argument *argument, npyx_error *error) {
@@ -43,13 +43,17 @@ static npyx_status take_operand(lazy_calc *lazy, int i, const npyext_argument *a
 static npyx_status lazy_calc_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
                               npyx_error *error) {
     lazy_calc *lazy = (lazy_calc *)base;
+    npyx_host *host = &base->connection->host;
     npyx_calc *calc = NULL;
     (void)info; /* what identifies the operands is in their handles */
+    lazy->operands = npyx_alloc_array_zeroed(host, recipe->narguments, sizeof lazy->operands[0]);
+    lazy->planned = npyx_alloc_array_zeroed(host, recipe->narguments, sizeof lazy->planned[0]);
+    NPYX_TRY(npyx_check_memory(lazy->operands == NULL ? NULL : lazy->planned, error));
     lazy->text = recipe->arguments[0].bytes;
     lazy->text_nbytes = recipe->arguments[0].nbytes;
     for (; lazy->noperands < recipe->narguments - 1; lazy->noperands++)
         NPYX_TRY(take_operand(lazy, lazy->noperands, &recipe->arguments[lazy->noperands + 1], error));
-    NPYX_TRY(npyx_calc_plan(&base->connection->host, lazy->text, lazy->text_nbytes, lazy->planned,
+    NPYX_TRY(npyx_calc_plan(host, lazy->text, lazy->text_nbytes, lazy->planned,
                             lazy->noperands, &calc, error));
     const int64_t *shape;
     base->array.dtype = npyx_dtype_copy(&base->array.arena, npyx_calc_dtype(calc));
@@ -80,11 +84,12 @@ static npyx_status lazy_calc_open(npyext_lazy *base, npyx_source **items, npyx_e
     lazy_calc *lazy = (lazy_calc *)base;
     npyx_host *host = &base->connection->host;
     npyx_calc *calc = NULL;
-    lazy_calc_reading *reading = npyx_alloc(host, sizeof *reading);
+    size_t operands_nbytes = (size_t)lazy->noperands * sizeof lazy->planned[0];
+    lazy_calc_reading *reading = npyx_alloc(host, sizeof *reading + operands_nbytes);
     NPYX_TRY(npyx_check_memory(reading, error));
     reading->host = host;
     reading->noperands = lazy->noperands;
-    memcpy(reading->operands, lazy->planned, sizeof reading->operands);
+    memcpy(reading->operands, lazy->planned, operands_nbytes);
     npyx_status status = lazy_calc_open_operands(lazy, reading, error);
     if (status == NPYX_OK)
         status = npyx_calc_plan(host, lazy->text, lazy->text_nbytes, reading->operands, lazy->noperands,
@@ -113,8 +118,11 @@ static bool lazy_calc_is_untouched(npyext_lazy *base, int64_t tick) {
 
 static void lazy_calc_close(npyext_lazy *base) {
     lazy_calc *lazy = (lazy_calc *)base;
-    for (int i = 0; i <= lazy->noperands && i < NPYEXT_RECIPE_MAX_NARGUMENTS - 1; i++)
+    npyx_host *host = &base->connection->host;
+    for (int i = 0; lazy->planned != NULL && i <= lazy->noperands; i++) /* one may have failed to open */
         npyext_operand_close(&lazy->operands[i]);
+    npyx_free(host, lazy->operands);
+    npyx_free(host, lazy->planned);
 }
 
 static const npyext_lazy_methods lazy_calc_methods = {.nbytes = sizeof(lazy_calc),

@@ -485,9 +485,10 @@ npyx_status npyx_calc_plan(npyx_host *host, const char *text, size_t nbytes,
                            npyx_error *error) {
     *calc = NULL;
     npyx_expression *expression = npyx_alloc(host, sizeof *expression);
-    npyx_calc *made = npyx_alloc_zeroed(host, sizeof *made);
+    npyx_calc *made = npyx_alloc(host, sizeof *made);
     npyx_status status = npyx_check_memory(expression == NULL ? NULL : made, error);
     if (status == NPYX_OK) {
+        memset(made, 0, offsetof(npyx_calc, steps));
         made->host = host;
         made->text = text;
         made->text_nbytes = nbytes;

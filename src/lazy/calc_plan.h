@@ -32,12 +32,12 @@ struct npyx_calc {
     size_t text_nbytes;
     const npyx_calc_operand *operands;
     int noperands;
-    npyx_calc_step steps[NPYX_EXPRESSION_MAX_NNODES];
     int nsteps, nslots;
     npyx_dtype dtype;
     int ndim;
     int64_t nelem;
     int64_t shape[NPYX_MAX_NDIM];
+    npyx_calc_step steps[NPYX_EXPRESSION_MAX_NNODES]; /* the first nsteps; last, since it is large */
 };
 
 /* Shows the place in the text that an error's offset means. Returns status, which is the error's. */

@@ -43,13 +43,28 @@ enum { SPARE_ARGUMENT, SPARE_MADE = 3, SPARE_BYTES, NSPARE };
 typedef struct calc_source {
     npyx_source base;
     npyx_calc *calc;
-    calc_input inputs[26];
+    calc_input *inputs; /* by operand */
+    int64_t block_nelem;
     int nstates;
-    calc_state states[1 + NPYX_MAX_NTHREADS]; /* the first is the caller's */
+    calc_state *states; /* the first is the caller's */
 } calc_source;
 
-static size_t slot_nbytes(void) {
-    return (size_t)NPYX_CALC_NELEM * NPYX_CALC_MAX_ITEMSIZE;
+static size_t slot_nbytes(const calc_source *source) {
+    return (size_t)source->block_nelem * NPYX_CALC_MAX_ITEMSIZE;
+}
+
+static int count_slots(const npyx_calc *calc) {
+    return calc->nslots + calc->noperands + NSPARE;
+}
+
+/* Items of a block: no more than there are, and fewer for an expression of many steps, so that a state stays
+ * within bounds. */
+static int64_t choose_block(const npyx_calc *calc) {
+    enum { STATE_NBYTES = 4 << 20, MIN_NELEM = 64 };
+    int64_t nelem = calc->nelem < NPYX_CALC_NELEM ? calc->nelem : NPYX_CALC_NELEM;
+    while (nelem > MIN_NELEM && nelem * NPYX_CALC_MAX_ITEMSIZE * count_slots(calc) > STATE_NBYTES)
+        nelem /= 2;
+    return nelem > 0 ? nelem : 1;
 }
 
 static npyx_dtype native(npyx_type type) {
@@ -58,8 +73,7 @@ static npyx_dtype native(npyx_type type) {
 }
 
 static uint8_t *calc_slot_of(const calc_source *source, const calc_state *state, int slot) {
-    (void)source;
-    return state->slots + (size_t)slot * slot_nbytes();
+    return state->slots + (size_t)slot * slot_nbytes(source);
 }
 static uint8_t *calc_spare_of(const calc_source *source, const calc_state *state, int spare) {
     return calc_slot_of(source, state, source->calc->nslots + source->calc->noperands + spare);
@@ -284,7 +298,7 @@ static void run_step(calc_source *source, calc_state *state, int number, int64_t
         note_faults(source, state, number, arguments, nelem);
 }
 
-/* Makes a block of at most NPYX_CALC_NELEM items; the root's notes say which have none. *items is where they
+/* Makes a block of at most block_nelem items; the root's notes say which have none. *items is where they
  * are: at `wanted_at`, perhaps, which is aligned or NULL. */
 static npyx_status calc_run_block(calc_source *source, calc_state *state, bool is_aside, int64_t first,
                              int64_t nelem, uint8_t *wanted_at, const uint8_t **items, npyx_error *error) {
@@ -356,7 +370,7 @@ static npyx_status make_bytes(calc_source *source, calc_state *state, bool is_as
     int64_t itemsize = source->calc->dtype.itemsize, end = off + (int64_t)nbytes;
     while (off < end) {
         int64_t first = off / itemsize, nelem = (end + itemsize - 1) / itemsize - first;
-        nelem = nelem < NPYX_CALC_NELEM ? nelem : NPYX_CALC_NELEM;
+        nelem = nelem < source->block_nelem ? nelem : source->block_nelem;
         const uint8_t *items = NULL;
         if (!is_aside)
             NPYX_TRY(npyx_poll(source->base.host, error));
@@ -435,7 +449,7 @@ static npyx_status calc_check(const npyx_source *base, npyx_error *error) {
 
 static void calc_close(npyx_source *base) {
     calc_source *source = (calc_source *)base;
-    for (int i = 0; i < source->calc->noperands; i++) {
+    for (int i = 0; source->inputs != NULL && i < source->calc->noperands; i++) {
         npyx_item_walk_clear(&source->inputs[i].walk);
         npyx_free(base->host, source->inputs[i].held);
     }
@@ -443,6 +457,8 @@ static void calc_close(npyx_source *base) {
         npyx_free(base->host, source->states[i].slots);
         npyx_free(base->host, source->states[i].notes);
     }
+    npyx_free(base->host, source->inputs);
+    npyx_free(base->host, source->states);
     npyx_calc_free(source->calc);
 }
 
@@ -543,18 +559,28 @@ static npyx_status open_input(calc_source *source, int operand, npyx_error *erro
 static npyx_status open_state(calc_source *source, calc_state *state, npyx_error *error) {
     const npyx_calc *calc = source->calc;
     npyx_host *host = source->base.host;
-    int nslots = calc->nslots + calc->noperands + NSPARE;
-    state->slots = npyx_alloc_array(host, nslots, slot_nbytes());
-    state->notes = npyx_alloc_array(host, (int64_t)calc->nslots * NPYX_CALC_NELEM, sizeof *state->notes);
+    state->slots = npyx_alloc_array(host, count_slots(calc), slot_nbytes(source));
+    state->notes =
+        npyx_alloc_array(host, (int64_t)calc->nslots * source->block_nelem, sizeof *state->notes);
     NPYX_TRY(npyx_check_memory(state->slots == NULL ? NULL : state->notes, error));
     for (int i = 0; i < calc->nsteps; i++) {
         const npyx_calc_step *step = &calc->steps[i];
         if (step->op != NPYX_OP_NUMBER || step->is_plain)
             continue;
         uint8_t *items = calc_slot_of(source, state, step->slot);
-        fill_items(items, step->constant, npyx_types[step->type].itemsize, NPYX_CALC_NELEM);
+        fill_items(items, step->constant, npyx_types[step->type].itemsize, source->block_nelem);
         state->items[i] = items;
     }
+    return NPYX_OK;
+}
+
+static npyx_status open_states(calc_source *source, npyx_error *error) {
+    npyx_host *host = source->base.host;
+    int nstates = 1 + (source->base.is_concurrent ? npyx_nthreads(host) : 0);
+    source->states = npyx_alloc_array_zeroed(host, nstates, sizeof source->states[0]);
+    NPYX_TRY(npyx_check_memory(source->states, error));
+    for (source->nstates = 0; source->nstates < nstates;)
+        NPYX_TRY(open_state(source, &source->states[source->nstates++], error));
     return NPYX_OK;
 }
 
@@ -569,12 +595,14 @@ npyx_status npyx_calc_open(npyx_calc *calc, npyx_source **opened, npyx_error *er
                                  .nbytes = calc->nelem * calc->dtype.itemsize,
                                  .is_concurrent = true};
     source->calc = calc;
-    npyx_status status = NPYX_OK;
+    source->block_nelem = choose_block(calc);
+    source->inputs = npyx_alloc_array_zeroed(calc->host, calc->noperands + 1, sizeof source->inputs[0]);
+    npyx_status status = npyx_check_memory(source->inputs, error);
     for (int i = 0; i < calc->noperands && status == NPYX_OK; i++)
         status = open_input(source, i, error);
-    source->nstates = 1 + (source->base.is_concurrent ? npyx_nthreads(calc->host) : 0);
-    for (int i = 0; i < source->nstates && status == NPYX_OK; i++)
-        status = open_state(source, &source->states[i], error);
+    source->base.is_concurrent &= calc->nelem > source->block_nelem;
+    if (status == NPYX_OK)
+        status = open_states(source, error);
     if (status != NPYX_OK) {
         npyx_source_close(&source->base);
         return status;
