@@ -182,8 +182,9 @@ static npyx_status load(calc_source *source, calc_state *state, int operand, boo
 
 /* ---- steps ---- */
 
-static uint16_t *notes_of(const calc_state *state, const npyx_calc_step *step) {
-    return state->notes + (size_t)step->slot * (size_t)NPYX_CALC_NELEM;
+static uint16_t *notes_of(const calc_source *source, const calc_state *state,
+                          const npyx_calc_step *step) {
+    return state->notes + (size_t)step->slot * (size_t)source->block_nelem;
 }
 
 /* What where() and an operation's arguments pass on. */
@@ -193,8 +194,8 @@ static void pass_notes(const calc_source *source, calc_state *state, int number,
         int from = step->arguments[k];
         if (!state->has_notes[from])
             continue;
-        uint16_t *notes = notes_of(state, step);
-        const uint16_t *argument = notes_of(state, &source->calc->steps[from]);
+        uint16_t *notes = notes_of(source, state, step);
+        const uint16_t *argument = notes_of(source, state, &source->calc->steps[from]);
         const uint8_t *chooses = calc_spare_of(source, state, SPARE_ARGUMENT);
         if (!state->has_notes[number])
             memset(notes, 0, (size_t)nelem * sizeof *notes);
@@ -212,7 +213,7 @@ static void note_faults(const calc_source *source, calc_state *state, int number
                         const uint8_t *const arguments[2], int64_t nelem) {
     const npyx_calc_step *step = &source->calc->steps[number];
     size_t itemsize = npyx_types[step->work == NPYX_VOID ? NPYX_I8 : step->work].itemsize;
-    uint16_t *notes = notes_of(state, step);
+    uint16_t *notes = notes_of(source, state, step);
     uint64_t made[2];
     if (!state->has_notes[number])
         memset(notes, 0, (size_t)nelem * sizeof *notes);
@@ -324,7 +325,7 @@ static int64_t first_fault(const calc_source *source, const calc_state *state, i
     int root = source->calc->nsteps - 1;
     if (!state->has_notes[root])
         return nelem;
-    const uint16_t *notes = notes_of(state, &source->calc->steps[root]);
+    const uint16_t *notes = notes_of(source, state, &source->calc->steps[root]);
     int64_t i = 0;
     while (i < nelem && notes[i] == 0)
         i++;
@@ -346,7 +347,7 @@ static const char *reason_of(const npyx_calc_step *step) {
 static npyx_status fail_item(const calc_source *source, const calc_state *state, int64_t first, int64_t i,
                              npyx_error *error) {
     const npyx_calc *calc = source->calc;
-    const uint16_t *notes = notes_of(state, &calc->steps[calc->nsteps - 1]);
+    const uint16_t *notes = notes_of(source, state, &calc->steps[calc->nsteps - 1]);
     const npyx_calc_step *step = &calc->steps[notes[i] - 1];
     int64_t place[NPYX_MAX_NDIM], position = first + i;
     for (int axis = calc->ndim - 1; axis >= 0; axis--) {
