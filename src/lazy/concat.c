@@ -145,7 +145,8 @@ static npyx_status fill_slot(concat_source *source, concat_slot *slot, int64_t p
 }
 
 /* The slot of a part, which is opened if it is not. */
-static npyx_status take_slot(concat_source *source, int64_t part, concat_slot **taken, npyx_error *error) {
+static npyx_status take_part_slot(concat_source *source, int64_t part, concat_slot **taken,
+                                  npyx_error *error) {
     concat_slot *slot = find_slot(source, part);
     if (slot == NULL) {
         NPYX_TRY(empty_slot(source, &slot, error));
@@ -165,28 +166,28 @@ static npyx_status take_slot(concat_source *source, int64_t part, concat_slot **
 /* ---- reading ---- */
 
 /* Whole items of a part that is not direct, in the result's byte order. */
-static npyx_status copy_items(concat_source *source, concat_slot *slot, int64_t first, int64_t nelem,
-                              uint8_t *out, npyx_error *error) {
+static npyx_status copy_part_items(concat_source *source, concat_slot *slot, int64_t first, int64_t nelem,
+                                   uint8_t *out, npyx_error *error) {
     NPYX_TRY(npyx_item_walk_copy(&slot->walk, first, nelem, out, error));
     npyx_element_swap(slot->walk.view.dtype, out, nelem);
     npyx_element_swap(source->concat->dtype, out, nelem);
     return NPYX_OK;
 }
 
-static npyx_status copy_run(concat_source *source, concat_slot *slot, const concat_run *run, uint8_t *out,
-                            npyx_error *error) {
+static npyx_status copy_part_run(concat_source *source, concat_slot *slot, const concat_run *run,
+                                 uint8_t *out, npyx_error *error) {
     if (slot->is_direct)
         return npyx_source_read_exactly(slot->source, slot->walk.view.off + run->part_off, out, run->nbytes,
                                         error);
     int64_t itemsize = source->concat->dtype->itemsize, off = run->part_off, end = off + (int64_t)run->nbytes;
     if (off % itemsize == 0 && end % itemsize == 0)
-        return copy_items(source, slot, off / itemsize, (end - off) / itemsize, out, error);
+        return copy_part_items(source, slot, off / itemsize, (end - off) / itemsize, out, error);
     /* items that are cut at an end of the run */
     npyx_buffer items = {.host = source->base.host};
     int64_t first = off / itemsize, nelem = (end + itemsize - 1) / itemsize - first;
     npyx_status status = NPYX_OK;
     if (npyx_buffer_reserve_array(&items, nelem, (size_t)itemsize))
-        status = copy_items(source, slot, first, nelem, (uint8_t *)items.bytes, error);
+        status = copy_part_items(source, slot, first, nelem, (uint8_t *)items.bytes, error);
     else
         status = npyx_buffer_fail(&items, error);
     if (status == NPYX_OK)
@@ -205,7 +206,7 @@ static void open_ahead(concat_source *source, int64_t off) {
     concat_slot *slot = NULL;
     for (int nopened = 0; off < end && nopened < NSLOTS / 2; nopened++) {
         concat_run run = run_at(source, off, SIZE_MAX);
-        if (take_slot(source, run.part, &slot, &error) != NPYX_OK)
+        if (take_part_slot(source, run.part, &slot, &error) != NPYX_OK)
             return;
         off += (int64_t)run.nbytes;
     }
@@ -219,8 +220,8 @@ static npyx_status concat_read(npyx_source *base, int64_t off, void *bytes, size
     for (*read_nbytes = 0; *read_nbytes < nbytes;) {
         concat_slot *slot = NULL;
         concat_run run = run_at(source, off, nbytes - *read_nbytes);
-        NPYX_TRY(take_slot(source, run.part, &slot, error));
-        npyx_status status = copy_run(source, slot, &run, out + *read_nbytes, error);
+        NPYX_TRY(take_part_slot(source, run.part, &slot, error));
+        npyx_status status = copy_part_run(source, slot, &run, out + *read_nbytes, error);
         if (status != NPYX_OK)
             return source->concat->fail_part(source->concat->ctx, run.part, status, error);
         *read_nbytes += run.nbytes;
@@ -273,7 +274,7 @@ static npyx_status concat_account(npyx_source *base, int64_t off, const uint8_t 
     while (off < end) {
         concat_slot *slot = NULL;
         concat_run run = run_at(source, off, (size_t)(end - off));
-        NPYX_TRY(take_slot(source, run.part, &slot, error));
+        NPYX_TRY(take_part_slot(source, run.part, &slot, error));
         npyx_status status = slot->source->ops->account(slot->source, slot->walk.view.off + run.part_off,
                                                         NULL, run.nbytes, crc32, error);
         if (status != NPYX_OK)
