@@ -4,7 +4,7 @@
 
 /* A recipe may be an operand of another one, and so on. Reading what nests takes stack, and each of the
  * arrays some memory for blocks. */
-enum { MAX_DEPTH = 16, MAX_NARRAYS = 256, MAX_TEXT_NBYTES = 1 << 16 };
+enum { MAX_DEPTH = 16, MAX_NLAZY = 256, MAX_TEXT_NBYTES = 1 << 16 };
 
 /* ---- npy_calc ---- */
 
@@ -18,11 +18,11 @@ typedef struct lazy_calc {
 } lazy_calc;
 
 /* What one reader has opened. */
-typedef struct lazy_calc_reading {
+typedef struct calc_reading {
     npyx_host *host;
     int noperands;
     npyx_calc_operand operands[];
-} lazy_calc_reading;
+} calc_reading;
 
 static npyx_status take_operand(lazy_calc *lazy, int i, const npyext_argument *argument, npyx_error *error) {
     npyx_calc_operand *planned = &lazy->planned[i];
@@ -37,10 +37,10 @@ static npyx_status take_operand(lazy_calc *lazy, int i, const npyext_argument *a
     NPYX_TRY(
         npyext_operand_describe(&lazy->operands[i], lazy->base.connection, argument, name, false, error));
     npyx_view_of_array(lazy->operands[i].array, &planned->view);
-    return npyext_lazy_rest_on(&lazy->base, lazy->operands[i].opened.archive, error);
+    return lazy->base.rest_on(&lazy->base, lazy->operands[i].opened.archive, error);
 }
 
-static npyx_status lazy_calc_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
+static npyx_status calc_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
                               npyx_error *error) {
     lazy_calc *lazy = (lazy_calc *)base;
     npyx_host *host = &base->connection->host;
@@ -63,14 +63,14 @@ static npyx_status lazy_calc_begin(npyext_lazy *base, const npyext_recipe *recip
     return npyx_check_memory(base->array.dtype, error);
 }
 
-static void lazy_calc_end(void *ctx) {
-    lazy_calc_reading *reading = ctx;
+static void calc_end(void *ctx) {
+    calc_reading *reading = ctx;
     for (int i = 0; i < reading->noperands; i++)
         npyx_source_close(reading->operands[i].source);
     npyx_free(reading->host, reading);
 }
 
-static npyx_status lazy_calc_open_operands(lazy_calc *lazy, lazy_calc_reading *reading, npyx_error *error) {
+static npyx_status calc_open_operands(lazy_calc *lazy, calc_reading *reading, npyx_error *error) {
     for (int i = 0; i < lazy->noperands; i++) {
         const npyext_operand *operand = &lazy->operands[i];
         if (!lazy->planned[i].is_number)
@@ -80,32 +80,32 @@ static npyx_status lazy_calc_open_operands(lazy_calc *lazy, lazy_calc_reading *r
     return NPYX_OK;
 }
 
-static npyx_status lazy_calc_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
+static npyx_status calc_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
     lazy_calc *lazy = (lazy_calc *)base;
     npyx_host *host = &base->connection->host;
     npyx_calc *calc = NULL;
     size_t operands_nbytes = (size_t)lazy->noperands * sizeof lazy->planned[0];
-    lazy_calc_reading *reading = npyx_alloc(host, sizeof *reading + operands_nbytes);
+    calc_reading *reading = npyx_alloc(host, sizeof *reading + operands_nbytes);
     NPYX_TRY(npyx_check_memory(reading, error));
     reading->host = host;
     reading->noperands = lazy->noperands;
     memcpy(reading->operands, lazy->planned, operands_nbytes);
-    npyx_status status = lazy_calc_open_operands(lazy, reading, error);
+    npyx_status status = calc_open_operands(lazy, reading, error);
     if (status == NPYX_OK)
         status = npyx_calc_plan(host, lazy->text, lazy->text_nbytes, reading->operands, lazy->noperands,
                                 &calc, error);
     if (status == NPYX_OK)
         status = npyx_calc_open(calc, items, error);
     if (status != NPYX_OK) {
-        lazy_calc_end(reading);
+        calc_end(reading);
         return status;
     }
-    (*items)->on_close = lazy_calc_end;
+    (*items)->on_close = calc_end;
     (*items)->on_close_ctx = reading;
     return NPYX_OK;
 }
 
-static bool lazy_calc_is_untouched(npyext_lazy *base, int64_t tick) {
+static bool calc_is_untouched(npyext_lazy *base, int64_t tick) {
     lazy_calc *lazy = (lazy_calc *)base;
     npyx_error error;
     for (int i = 0; i < lazy->noperands; i++) {
@@ -125,10 +125,10 @@ static void lazy_calc_close(npyext_lazy *base) {
     npyx_free(host, lazy->planned);
 }
 
-static const npyext_lazy_methods lazy_calc_methods = {.nbytes = sizeof(lazy_calc),
-                                                 .begin = lazy_calc_begin,
-                                                 .open = lazy_calc_open,
-                                                 .is_untouched = lazy_calc_is_untouched,
+static const npyext_lazy_methods calc_methods = {.nbytes = sizeof(lazy_calc),
+                                                 .begin = calc_begin,
+                                                 .open = calc_open,
+                                                 .is_untouched = calc_is_untouched,
                                                  .close = lazy_calc_close};
 
 /* ---- as an archive ---- */
@@ -190,8 +190,8 @@ static const npyx_archive_ops lazy_ops = {.entry = lazy_entry,
 
 const char *npyext_lazy_path_of(const npyx_archive *archive, int64_t entry) {
     const npyext_lazy *lazy = (const npyext_lazy *)archive;
-    bool is_concat = archive->ops == &lazy_ops && lazy->methods == &npyext_lazy_concat_methods;
-    return is_concat ? npyext_lazy_concat_path_of(lazy, entry) : NULL;
+    bool has_paths = archive->ops == &lazy_ops && lazy->methods->path_of != NULL;
+    return has_paths ? lazy->methods->path_of(lazy, entry) : NULL;
 }
 
 static npyx_status fail_depth(npyx_error *error) {
@@ -201,7 +201,7 @@ static npyx_status fail_depth(npyx_error *error) {
                        MAX_DEPTH);
 }
 
-npyx_status npyext_lazy_rest_on(npyext_lazy *lazy, const npyx_archive *archive, npyx_error *error) {
+static npyx_status lazy_rest_on(npyext_lazy *lazy, const npyx_archive *archive, npyx_error *error) {
     if (archive->ops != &lazy_ops)
         return NPYX_OK;
     const npyext_lazy *operand = (const npyext_lazy *)archive;
@@ -209,12 +209,12 @@ npyx_status npyext_lazy_rest_on(npyext_lazy *lazy, const npyx_archive *archive, 
     lazy->narrays += operand->narrays; /* each place where an operand stands reads it for itself */
     if (lazy->depth > MAX_DEPTH)
         return fail_depth(error);
-    if (lazy->narrays > MAX_NARRAYS)
+    if (lazy->narrays > MAX_NLAZY)
         return npyx_refuse(
             error,
             "is made of more than %d arrays that are made when they are read; npy_copy makes a "
             "BLOB of one",
-            MAX_NARRAYS);
+            MAX_NLAZY);
     return NPYX_OK;
 }
 
@@ -237,13 +237,14 @@ static npyx_status lazy_begin(npyext_lazy *lazy, const npyext_recipe *recipe, np
 npyx_status npyext_lazy_open(npyext_connection *connection, const npyext_recipe *recipe,
                              npyx_archive **archive, npyx_file_info *info, npyx_error *error) {
     const npyext_lazy_methods *methods =
-        recipe->kind == NPYEXT_RECIPE_CALC ? &lazy_calc_methods : &npyext_lazy_concat_methods;
+        recipe->kind == NPYEXT_RECIPE_CALC ? &calc_methods : &npyext_lazy_concat_methods;
     npyext_lazy *lazy = npyx_alloc_zeroed(&connection->host, methods->nbytes);
     NPYX_TRY(npyx_check_memory(lazy, error));
     lazy->archive = (npyx_archive){.ops = &lazy_ops, .format = NPYX_FORMAT_NPY, .is_inflated = true};
     lazy->connection = connection;
     lazy->methods = methods;
     lazy->depth = lazy->narrays = 1;
+    lazy->rest_on = lazy_rest_on;
     npyx_array_init(&lazy->array, &connection->host);
     npyx_status status = lazy_begin(lazy, recipe, info, error);
     if (status == NPYX_OK)
@@ -259,13 +260,13 @@ npyx_status npyext_lazy_open(npyext_connection *connection, const npyext_recipe 
  * length and a NUL. Nobody else can make one, for a handle has a MAC; still nothing is read beyond its end.
  */
 
-enum { HEAD_NBYTES = 9 };
+enum { RECIPE_HEAD_NBYTES = 9 };
 
 static void append_recipe(const npyext_recipe *recipe, npyx_buffer *out) {
     npyx_buffer_append_char(out, (char)recipe->kind);
     for (int i = 0; i < recipe->narguments; i++) {
         const npyext_argument *argument = &recipe->arguments[i];
-        uint8_t head[HEAD_NBYTES] = {(uint8_t)argument->type};
+        uint8_t head[RECIPE_HEAD_NBYTES] = {(uint8_t)argument->type};
         bool has_bytes = argument->type == SQLITE_TEXT || argument->type == SQLITE_BLOB;
         uint64_t word = has_bytes ? (uint64_t)argument->nbytes : (uint64_t)argument->integer;
         if (argument->type == SQLITE_FLOAT)
@@ -283,12 +284,12 @@ static bool read_recipe(const uint8_t *bytes, size_t nbytes, npyext_recipe *reci
     size_t at = 1;
     recipe->kind = nbytes > 0 ? (npyext_recipe_kind)bytes[0] : NPYEXT_RECIPE_CALC;
     for (recipe->narguments = 0; at < nbytes; recipe->narguments++) {
-        if (recipe->narguments == NPYEXT_RECIPE_MAX_NARGUMENTS || nbytes - at < HEAD_NBYTES)
+        if (recipe->narguments == NPYEXT_RECIPE_MAX_NARGUMENTS || nbytes - at < RECIPE_HEAD_NBYTES)
             return false;
         npyext_argument *argument = &recipe->arguments[recipe->narguments];
         uint64_t word = npyx_load_u64(bytes + at + 1, false);
         *argument = (npyext_argument){.type = bytes[at], .integer = (int64_t)word};
-        at += HEAD_NBYTES;
+        at += RECIPE_HEAD_NBYTES;
         memcpy(&argument->real, &word, sizeof word);
         if (argument->type != SQLITE_TEXT && argument->type != SQLITE_BLOB)
             continue;

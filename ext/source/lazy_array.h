@@ -53,6 +53,8 @@ typedef struct npyext_lazy_methods {
                          npyx_error *error);
     npyx_status (*open)(npyext_lazy *lazy, npyx_source **items, npyx_error *error);
     bool (*is_untouched)(npyext_lazy *lazy, int64_t tick); /* see npyext_recipes */
+    /* See npyext_lazy_path_of; NULL: it has none. */
+    const char *(*path_of)(const npyext_lazy *lazy, int64_t entry);
     void (*close)(npyext_lazy *lazy);
 } npyext_lazy_methods;
 
@@ -63,13 +65,11 @@ struct npyext_lazy {
     npyx_array array;
     /* of lazy arrays, itself included: how deep they nest, and how many are open while it is read */
     int depth, narrays;
+    /* Takes note that it reads from an open archive, which may be another lazy array. NPYX_INVALID if they
+     * nest too deep, or are too many. */
+    npyx_status (*rest_on)(npyext_lazy *lazy, const npyx_archive *archive, npyx_error *error);
 };
 
-/* Takes note that a lazy array reads from an open archive, which may be another one. NPYX_INVALID if they
- * nest too deep, or are too many. */
-npyx_status npyext_lazy_rest_on(npyext_lazy *lazy, const npyx_archive *archive, npyx_error *error);
-
 extern const npyext_lazy_methods npyext_lazy_concat_methods;
-const char *npyext_lazy_concat_path_of(const npyext_lazy *lazy, int64_t entry);
 
 #endif

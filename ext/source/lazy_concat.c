@@ -36,7 +36,7 @@ static uint64_t stamp_next(const lazy_concat *lazy, uint64_t stamp, const char *
     return npyx_siphash(key, words, sizeof words);
 }
 
-static npyx_status lazy_concat_resolve(lazy_concat *lazy, npyext_files *files, npyx_error *error) {
+static npyx_status resolve_files(lazy_concat *lazy, npyext_files *files, npyx_error *error) {
     npyext_connection *connection = lazy->base.connection;
     files->paths.arena.host = &connection->host;
     return npyext_files_resolve(connection, &lazy->source, files, error);
@@ -68,13 +68,13 @@ static bool is_made_of_lazy(const lazy_concat *lazy) {
     return lazy->files.is_handle && npyext_files_part(&lazy->files, 0).recipe != NULL;
 }
 
-static bool lazy_concat_is_untouched(npyext_lazy *base, int64_t tick) {
+static bool concat_is_untouched(npyext_lazy *base, int64_t tick) {
     lazy_concat *lazy = (lazy_concat *)base;
     npyext_files files = {0};
     npyext_opened opened = {0};
     npyx_error error;
     uint64_t stamp = 0, ctimes = 0;
-    bool is_untouched = lazy_concat_resolve(lazy, &files, &error) == NPYX_OK;
+    bool is_untouched = resolve_files(lazy, &files, &error) == NPYX_OK;
     if (is_untouched && is_made_of_lazy(lazy)) {
         is_untouched = npyext_files_open(base->connection, &files, 0, tick, &opened, &error) == NPYX_OK;
         npyext_opened_close(base->connection, &opened);
@@ -120,7 +120,7 @@ static npyx_status place_part(const lazy_concat *lazy, int64_t file, npyx_archiv
     return status;
 }
 
-static npyx_status lazy_concat_fail_shape(const lazy_concat *lazy, const npyx_array *array, npyx_error *error) {
+static npyx_status fail_part_shape(const lazy_concat *lazy, const npyx_array *array, npyx_error *error) {
     char first_text[200], text[200];
     npyx_buffer first = npyx_buffer_over(first_text, sizeof first_text),
                 other = npyx_buffer_over(text, sizeof text);
@@ -153,7 +153,7 @@ static npyx_status take_first(lazy_concat *lazy, const npyx_array *array, npyx_e
 }
 
 /* Checks a part against the ones before, and adds its length. */
-static npyx_status lazy_concat_take_shape(lazy_concat *lazy, const npyx_array *array, npyx_error *error) {
+static npyx_status take_part_shape(lazy_concat *lazy, const npyx_array *array, npyx_error *error) {
     npyx_concat *concat = &lazy->concat;
     NPYX_TRY(npyx_array_check_values(array, error));
     if (lazy->nparts == 0)
@@ -166,7 +166,7 @@ static npyx_status lazy_concat_take_shape(lazy_concat *lazy, const npyx_array *a
         is_alike = axis == concat->axis || array->shape[axis] == concat->shape[axis];
     int64_t *length = &concat->shape[concat->axis];
     if (!is_alike)
-        return lazy_concat_fail_shape(lazy, array, error);
+        return fail_part_shape(lazy, array, error);
     if (!npyx_add_i64(*length, array->shape[concat->axis], length))
         return npyx_refuse(error, "the lengths add up to more than 2^63 - 1");
     return NPYX_OK;
@@ -197,7 +197,7 @@ static npyx_status take_entry(lazy_concat *lazy, int64_t file, const npyext_open
     if (status == NPYX_OK && !array.is_array && is_asked_for)
         status = npyx_archive_fail_no_array(opened->archive, error);
     if (status == NPYX_OK && array.is_array)
-        status = lazy_concat_take_shape(lazy, &array, error);
+        status = take_part_shape(lazy, &array, error);
     status = place_part(lazy, file, opened->archive, index, status, error);
     npyx_array_clear(&array);
     if (status != NPYX_OK || is_passed_over)
@@ -236,7 +236,7 @@ static npyx_status take_files(lazy_concat *lazy, npyx_error *error) {
         NPYX_TRY(npyx_poll(&connection->host, error));
         npyx_status status = npyext_files_open(connection, &lazy->files, i, 0, &opened, error);
         if (status == NPYX_OK)
-            status = npyext_lazy_rest_on(&lazy->base, opened.archive, error);
+            status = lazy->base.rest_on(&lazy->base, opened.archive, error);
         status = place_part(lazy, (int64_t)i, NULL, 0, status, error);
         if (status == NPYX_OK)
             status = take_file(lazy, (int64_t)i, &opened, error);
@@ -309,7 +309,7 @@ static npyx_status part_begin(lazy_concat *lazy, int64_t number, open_part *part
     return npyx_archive_open_payload(part->opened.archive, from->index, source, error);
 }
 
-static npyx_status lazy_concat_open_part(void *ctx, int64_t number, npyx_source **source, npyx_view *view,
+static npyx_status concat_open_part(void *ctx, int64_t number, npyx_source **source, npyx_view *view,
                                     npyx_error *error) {
     lazy_concat *lazy = ctx;
     npyx_host *host = &lazy->base.connection->host;
@@ -329,7 +329,7 @@ static npyx_status lazy_concat_open_part(void *ctx, int64_t number, npyx_source 
     return NPYX_OK;
 }
 
-static npyx_status lazy_concat_fail_part(void *ctx, int64_t number, npyx_status status, npyx_error *error) {
+static npyx_status concat_fail_part(void *ctx, int64_t number, npyx_status status, npyx_error *error) {
     const lazy_concat *lazy = ctx;
     return place_part(lazy, lazy->parts[number].file, NULL, 0, status, error);
 }
@@ -344,7 +344,7 @@ static npyx_status fail_empty(const lazy_concat *lazy, npyx_error *error) {
         NPYX_SHOWN(source == NULL ? "the list" : source, source == NULL ? 8 : strlen(source), 200));
 }
 
-static npyx_status lazy_concat_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
+static npyx_status concat_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
                                 npyx_error *error) {
     lazy_concat *lazy = (lazy_concat *)base;
     npyx_concat *concat = &lazy->concat;
@@ -360,14 +360,14 @@ static npyx_status lazy_concat_begin(npyext_lazy *base, const npyext_recipe *rec
                            (int)NPYX_MAX_NDIM);
     lazy->tick = npyext_cache_tick(base->connection);
     concat->axis = (int)axis;
-    NPYX_TRY(lazy_concat_resolve(lazy, &lazy->files, error));
+    NPYX_TRY(resolve_files(lazy, &lazy->files, error));
     NPYX_TRY(take_files(lazy, error));
     if (lazy->nparts == 0)
         return fail_empty(lazy, error);
     concat->nparts = lazy->nparts;
     concat->ends = lazy->ends;
-    concat->open_part = lazy_concat_open_part;
-    concat->fail_part = lazy_concat_fail_part;
+    concat->open_part = concat_open_part;
+    concat->fail_part = concat_fail_part;
     concat->ctx = lazy;
     base->array.ndim = concat->ndim;
     memcpy(base->array.shape, concat->shape, (size_t)concat->ndim * sizeof concat->shape[0]);
@@ -375,7 +375,7 @@ static npyx_status lazy_concat_begin(npyext_lazy *base, const npyext_recipe *rec
     return NPYX_OK;
 }
 
-const char *npyext_lazy_concat_path_of(const npyext_lazy *base, int64_t entry) {
+static const char *concat_path_of(const npyext_lazy *base, int64_t entry) {
     const lazy_concat *lazy = (const lazy_concat *)base;
     if (lazy->concat.axis != 0 || entry < 0 || entry >= lazy->concat.shape[0])
         return NULL;
@@ -383,7 +383,7 @@ const char *npyext_lazy_concat_path_of(const npyext_lazy *base, int64_t entry) {
                              (size_t)lazy->parts[npyx_concat_part_at(&lazy->concat, entry)].file);
 }
 
-static npyx_status lazy_concat_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
+static npyx_status concat_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
     return npyx_concat_open(&base->connection->host, &((lazy_concat *)base)->concat, items, error);
 }
 
@@ -397,7 +397,8 @@ static void lazy_concat_close(npyext_lazy *base) {
 }
 
 const npyext_lazy_methods npyext_lazy_concat_methods = {.nbytes = sizeof(lazy_concat),
-                                                        .begin = lazy_concat_begin,
-                                                        .open = lazy_concat_open,
-                                                        .is_untouched = lazy_concat_is_untouched,
+                                                        .begin = concat_begin,
+                                                        .open = concat_open,
+                                                        .is_untouched = concat_is_untouched,
+                                                        .path_of = concat_path_of,
                                                         .close = lazy_concat_close};

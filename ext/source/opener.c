@@ -187,7 +187,6 @@ static npyx_status add_handle(npyext_connection *connection, npyext_files *files
     if (!npyext_handle_read(&connection->handle_key, source->bytes, source->nbytes, &handle))
         return npyx_fail(error, NPYX_INVALID, -1,
                          "the source is a handle, but not one that npy_file made on this connection");
-    files->is_handle = true;
     files->handle_index = handle.index;
     files->handle_stamp = handle.stamp;
     NPYX_TRY(npyext_paths_append(&files->paths, handle.path, handle.path_nbytes, error));
@@ -195,6 +194,7 @@ static npyx_status add_handle(npyext_connection *connection, npyext_files *files
     NPYX_TRY(npyx_check_memory(files->parts, error));
     files->parts[0] = handle.part;
     files->nparts = files->capacity_nparts = 1;
+    files->is_handle = true; /* from here on there is a path */
     return NPYX_OK;
 }
 

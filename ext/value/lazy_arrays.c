@@ -51,7 +51,7 @@ static npyx_status make_now(npyext_call *c, const npyext_recipe *recipe) {
     return status;
 }
 
-static npyx_status lazy_call_calc(npyext_call *c) {
+static npyx_status call_calc(npyext_call *c) {
     npyext_recipe recipe = {.kind = NPYEXT_RECIPE_CALC, .narguments = c->argc};
     bool is_lazy = false;
     char shown[SHOWN_NBYTES];
@@ -70,9 +70,9 @@ static npyx_status lazy_call_calc(npyext_call *c) {
     return npyext_lazy_append_handle(c->value.connection, &recipe, shown, &c->out, &c->error);
 }
 
-NPYEXT_SCALAR(npy_calc, ANYTHING, BLOB, lazy_call_calc, "npy_calc('a * 2', array)");
+NPYEXT_SCALAR(npy_calc, ANYTHING, BLOB, call_calc, "npy_calc('a * 2', array)");
 
-static npyx_status lazy_call_concat(npyext_call *c) {
+static npyx_status call_concat(npyext_call *c) {
     npyext_recipe recipe = {.kind = NPYEXT_RECIPE_CONCAT, .narguments = 3};
     char shown[SHOWN_NBYTES];
     for (int i = 0; i < c->argc; i++) {
@@ -90,6 +90,6 @@ static npyx_status lazy_call_concat(npyext_call *c) {
     return npyext_lazy_append_handle(c->value.connection, &recipe, shown, &c->out, &c->error);
 }
 
-NPYEXT_SCALAR(npy_concat, ANYTHING, BLOB, lazy_call_concat, "npy_concat('x-*.npy')");
+NPYEXT_SCALAR(npy_concat, ANYTHING, BLOB, call_concat, "npy_concat('x-*.npy')");
 
 NPYEXT_SCALAR(npy_copy, ITEMS, BLOB, npyext_call_append_view, "npy_copy(array)");

@@ -38,7 +38,7 @@ typedef struct concat_run {
     size_t nbytes;
 } concat_run;
 
-static int64_t concat_begin_of(const concat_source *source, int64_t part) {
+static int64_t begin_of(const concat_source *source, int64_t part) {
     return part == 0 ? 0 : source->concat->ends[part - 1];
 }
 
@@ -55,11 +55,11 @@ int64_t npyx_concat_part_at(const npyx_concat *concat, int64_t entry) {
 }
 
 /* The longest run at off, of at most nbytes. */
-static concat_run concat_run_at(const concat_source *source, int64_t off, size_t nbytes) {
+static concat_run run_at(const concat_source *source, int64_t off, size_t nbytes) {
     const npyx_concat *concat = source->concat;
     int64_t chunk = off / source->chunk_nbytes, within = off % source->chunk_nbytes;
     int64_t part = npyx_concat_part_at(concat, within / source->entry_nbytes);
-    int64_t begin_nbytes = concat_begin_of(source, part) * source->entry_nbytes;
+    int64_t begin_nbytes = begin_of(source, part) * source->entry_nbytes;
     int64_t end_nbytes = concat->ends[part] * source->entry_nbytes;
     int64_t left_nbytes = end_nbytes - within;
     return (concat_run){.part = part,
@@ -79,7 +79,7 @@ static void close_slot(concat_slot *slot) {
 
 /* Empties a slot; false if another thread reads from it. That thread counts itself before it looks at the
  * part, and here the part goes before the count is looked at: one of the two sees the other. */
-static bool concat_leave_slot(concat_slot *slot) {
+static bool leave_slot(concat_slot *slot) {
     int64_t part = slot->part;
     if (part < 0)
         return true;
@@ -92,7 +92,7 @@ static bool concat_leave_slot(concat_slot *slot) {
     return true;
 }
 
-static concat_slot *concat_find_slot(const concat_source *source, int64_t part) {
+static concat_slot *find_slot(const concat_source *source, int64_t part) {
     for (int i = 0; i < NSLOTS; i++) {
         const concat_slot *slot = &source->slots[i];
         if (__atomic_load_n(&slot->part, __ATOMIC_ACQUIRE) == part)
@@ -126,7 +126,7 @@ static npyx_status empty_slot(concat_source *source, concat_slot **emptied, npyx
         *emptied = slot;
         if (slot->part >= 0)
             NPYX_TRY(check_slot(source, slot, error));
-        if (concat_leave_slot(slot))
+        if (leave_slot(slot))
             return NPYX_OK;
     }
 }
@@ -137,7 +137,7 @@ static npyx_status fill_slot(concat_source *source, concat_slot *slot, int64_t p
     if (status == NPYX_IO) { /* descriptors may have run out, and other parts have some */
         for (int i = 0; i < NSLOTS; i++) {
             if (source->slots[i].part >= 0 && npyx_source_check(source->slots[i].source, NULL) == NPYX_OK)
-                (void)concat_leave_slot(&source->slots[i]);
+                (void)leave_slot(&source->slots[i]);
         }
         status = source->concat->open_part(source->concat->ctx, part, &slot->source, &slot->walk.view, error);
     }
@@ -145,8 +145,9 @@ static npyx_status fill_slot(concat_source *source, concat_slot *slot, int64_t p
 }
 
 /* The slot of a part, which is opened if it is not. */
-static npyx_status concat_take_slot(concat_source *source, int64_t part, concat_slot **taken, npyx_error *error) {
-    concat_slot *slot = concat_find_slot(source, part);
+static npyx_status take_part_slot(concat_source *source, int64_t part, concat_slot **taken,
+                                  npyx_error *error) {
+    concat_slot *slot = find_slot(source, part);
     if (slot == NULL) {
         NPYX_TRY(empty_slot(source, &slot, error));
         NPYX_TRY(fill_slot(source, slot, part, error));
@@ -165,28 +166,28 @@ static npyx_status concat_take_slot(concat_source *source, int64_t part, concat_
 /* ---- reading ---- */
 
 /* Whole items of a part that is not direct, in the result's byte order. */
-static npyx_status concat_copy_items(concat_source *source, concat_slot *slot, int64_t first, int64_t nelem,
-                              uint8_t *out, npyx_error *error) {
+static npyx_status copy_part_items(concat_source *source, concat_slot *slot, int64_t first, int64_t nelem,
+                                   uint8_t *out, npyx_error *error) {
     NPYX_TRY(npyx_item_walk_copy(&slot->walk, first, nelem, out, error));
     npyx_element_swap(slot->walk.view.dtype, out, nelem);
     npyx_element_swap(source->concat->dtype, out, nelem);
     return NPYX_OK;
 }
 
-static npyx_status concat_copy_run(concat_source *source, concat_slot *slot, const concat_run *run, uint8_t *out,
-                            npyx_error *error) {
+static npyx_status copy_part_run(concat_source *source, concat_slot *slot, const concat_run *run,
+                                 uint8_t *out, npyx_error *error) {
     if (slot->is_direct)
         return npyx_source_read_exactly(slot->source, slot->walk.view.off + run->part_off, out, run->nbytes,
                                         error);
     int64_t itemsize = source->concat->dtype->itemsize, off = run->part_off, end = off + (int64_t)run->nbytes;
     if (off % itemsize == 0 && end % itemsize == 0)
-        return concat_copy_items(source, slot, off / itemsize, (end - off) / itemsize, out, error);
+        return copy_part_items(source, slot, off / itemsize, (end - off) / itemsize, out, error);
     /* items that are cut at an end of the run */
     npyx_buffer items = {.host = source->base.host};
     int64_t first = off / itemsize, nelem = (end + itemsize - 1) / itemsize - first;
     npyx_status status = NPYX_OK;
     if (npyx_buffer_reserve_array(&items, nelem, (size_t)itemsize))
-        status = concat_copy_items(source, slot, first, nelem, (uint8_t *)items.bytes, error);
+        status = copy_part_items(source, slot, first, nelem, (uint8_t *)items.bytes, error);
     else
         status = npyx_buffer_fail(&items, error);
     if (status == NPYX_OK)
@@ -197,15 +198,15 @@ static npyx_status concat_copy_run(concat_source *source, concat_slot *slot, con
 
 /* Opens the parts after a place, for other threads. Whoever reads a part that cannot be opened meets the
  * fault. */
-static void concat_open_ahead(concat_source *source, int64_t off) {
+static void open_ahead(concat_source *source, int64_t off) {
     int64_t end = source->base.is_concurrent ? source->base.nbytes : off;
     if (end - off > NPYX_CONCAT_AHEAD_NBYTES)
         end = off + NPYX_CONCAT_AHEAD_NBYTES;
     npyx_error error;
     concat_slot *slot = NULL;
     for (int nopened = 0; off < end && nopened < NSLOTS / 2; nopened++) {
-        concat_run run = concat_run_at(source, off, SIZE_MAX);
-        if (concat_take_slot(source, run.part, &slot, &error) != NPYX_OK)
+        concat_run run = run_at(source, off, SIZE_MAX);
+        if (take_part_slot(source, run.part, &slot, &error) != NPYX_OK)
             return;
         off += (int64_t)run.nbytes;
     }
@@ -218,9 +219,9 @@ static npyx_status concat_read(npyx_source *base, int64_t off, void *bytes, size
     bool goes_on = off > 0 && off == source->passed_off; /* a look-up does not want the parts after its own */
     for (*read_nbytes = 0; *read_nbytes < nbytes;) {
         concat_slot *slot = NULL;
-        concat_run run = concat_run_at(source, off, nbytes - *read_nbytes);
-        NPYX_TRY(concat_take_slot(source, run.part, &slot, error));
-        npyx_status status = concat_copy_run(source, slot, &run, out + *read_nbytes, error);
+        concat_run run = run_at(source, off, nbytes - *read_nbytes);
+        NPYX_TRY(take_part_slot(source, run.part, &slot, error));
+        npyx_status status = copy_part_run(source, slot, &run, out + *read_nbytes, error);
         if (status != NPYX_OK)
             return source->concat->fail_part(source->concat->ctx, run.part, status, error);
         *read_nbytes += run.nbytes;
@@ -228,14 +229,14 @@ static npyx_status concat_read(npyx_source *base, int64_t off, void *bytes, size
     }
     source->passed_off = off;
     if (goes_on && source->has_threads)
-        concat_open_ahead(source, off);
+        open_ahead(source, off);
     return NPYX_OK;
 }
 
 /* Copies a run that lies in an open part, in any thread. */
 static bool copy_run_aside(const concat_source *source, const concat_run *run, uint8_t *out,
                            uint32_t *crc32) {
-    concat_slot *slot = concat_find_slot(source, run->part);
+    concat_slot *slot = find_slot(source, run->part);
     const uint8_t *read = NULL;
     if (slot == NULL)
         return false;
@@ -255,7 +256,7 @@ static const uint8_t *concat_read_aside(const npyx_source *base, int64_t off, vo
     const concat_source *source = (const concat_source *)base;
     uint8_t *out = scratch;
     for (size_t done_nbytes = 0; done_nbytes < nbytes;) {
-        concat_run run = concat_run_at(source, off, nbytes - done_nbytes);
+        concat_run run = run_at(source, off, nbytes - done_nbytes);
         if (!copy_run_aside(source, &run, out + done_nbytes, crc32))
             return NULL;
         done_nbytes += run.nbytes;
@@ -272,8 +273,8 @@ static npyx_status concat_account(npyx_source *base, int64_t off, const uint8_t 
     (void)bytes; /* wherever they are now, no part with a CRC was read aside */
     while (off < end) {
         concat_slot *slot = NULL;
-        concat_run run = concat_run_at(source, off, (size_t)(end - off));
-        NPYX_TRY(concat_take_slot(source, run.part, &slot, error));
+        concat_run run = run_at(source, off, (size_t)(end - off));
+        NPYX_TRY(take_part_slot(source, run.part, &slot, error));
         npyx_status status = slot->source->ops->account(slot->source, slot->walk.view.off + run.part_off,
                                                         NULL, run.nbytes, crc32, error);
         if (status != NPYX_OK)
@@ -281,7 +282,7 @@ static npyx_status concat_account(npyx_source *base, int64_t off, const uint8_t 
         off += (int64_t)run.nbytes;
     }
     source->passed_off = off;
-    concat_open_ahead(source, off);
+    open_ahead(source, off);
     return NPYX_OK;
 }
 

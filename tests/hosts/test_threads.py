@@ -39,6 +39,10 @@ def put_files(folder):
     (folder / "numbers.ten").write_bytes(ten_bytes([np.arange(500.0).reshape(50, 10), np.arange(9, dtype="u1")]))
     (folder / "counted.ten").write_bytes(ten_bytes([arrays["counted"]], infos=["x"]))
     (folder / "words").write_bytes(b"no array")
+    (folder / "parts").mkdir()
+    for i in range(34):  # two more than npy_concat has open at once; some are not stored as the result is
+        part = rng.random(131_072 + 99 * i)
+        (folder / f"parts/{i:02}.npy").write_bytes(npy_bytes(part.astype(">f8") if i % 20 == 13 else part))
     members = {f"m{i}": rng.integers(0, 100, 5000 + 999 * i) for i in range(25)}
     (folder / "members.npz").write_bytes(npz_bytes(members, "deflate"))
     (folder / "again.npz").write_bytes(npz_bytes({"x": rng.integers(0, 100, 800_000)}, "deflate"))
@@ -84,3 +88,9 @@ def test_lifetimes(files, scenario):
 @pytest.mark.parametrize("scenario", scenarios("threads"))
 def test_threads(files, scenario, mapped):
     drive("threads", scenario, files, NPYEXT_MMAP=mapped, NPYEXT_THREADS="4")
+
+
+@pytest.mark.parametrize("mapped", ["", "1"], ids=["read", "mapped"])
+def test_parts_that_are_read_when_their_places_are_wanted(files, mapped):
+    """So many threads are as far ahead as the parts that the pass before left open."""
+    drive("threads", "concatenations", files, NPYEXT_MMAP=mapped, NPYEXT_THREADS="16")

@@ -120,6 +120,26 @@ static void shared(int nrounds) {
     CHECK(sqlite3_close(shared_db) == SQLITE_OK);
 }
 
+/* ---- concatenations ---- */
+
+/* Several passes, each of which begins where parts of the last one are still open, to be closed for others.
+ */
+static void concatenations(int nrounds) {
+    static const char *const asked[] = {
+        "SELECT q, value FROM npy_quantile(npy_concat('parts/*'), '', '', '[0.1, 0.5]')",
+        "SELECT * FROM npy_histogram(npy_concat('parts/*'), '', '', 9)",
+        "SELECT * FROM npy_histogram(npy_calc('a * 2 + b', npy_concat('parts/*'), npy_concat('parts/*')))",
+        "SELECT status FROM npy_compare(npy_concat('parts/*'), npy_concat('parts/*'))",
+    };
+    sqlite3 *db = open_loaded(":memory:");
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        uint64_t answer = digest_of(db, asked[i]);
+        for (int round = 1; round < nrounds; round++)
+            CHECK(digest_of(db, asked[i]) == answer);
+    }
+    CHECK(sqlite3_close(db) == SQLITE_OK);
+}
+
 /* ---- loading ---- */
 
 static void *load_and_leave(void *number) {
@@ -278,8 +298,9 @@ static void writers(int nrounds) {
 
 int main(int argc, char **argv) {
     static const scenario scenarios[] = {
-        {"many", many},       {"shared", shared}, {"loading", loading}, {"interrupts", interrupts},
-        {"writers", writers},
+        {"many", many},       {"shared", shared},
+        {"loading", loading}, {"interrupts", interrupts},
+        {"writers", writers}, {"concatenations", concatenations},
     };
     return run_scenario(argc, argv, scenarios, sizeof scenarios / sizeof scenarios[0]);
 }

@@ -329,11 +329,10 @@ def test_the_path_of_a_row_is_its_part_s(db, folder):
 
 def test_a_long_source_of_wide_characters_is_shown_whole(db, folder):
     """A path that stands for a concatenation was cut in the middle of a character."""
-    for name in ("\u4e2d" * 80, "\U0001f600" * 60, "x'" * 90):
+    for name in ("\u4e2d" * 60 + "/" + "\u4e2d" * 60, "\U0001f600" * 60 + "/x" + "\U0001f600" * 60, "x'" * 90):
         write(f"{name}.npy", npy_bytes(np.arange(2)))
-        for call in ("npy_concat(:a)", "npy_calc(:b, npy_concat(:a))"):
-            ((path,),) = db.execute(f"SELECT CAST(path AS BLOB) FROM npy_meta({call})", {"a": f"{name}.npy", "b": f"a  #{name}"[:1]}).fetchall()
-            path.decode()
+        ((path,),) = db.execute("SELECT CAST(path AS BLOB) FROM npy_meta(npy_concat(?))", (f"{name}.npy",)).fetchall()
+        assert path.decode().startswith("npy_concat('" + name.replace("'", "''")[:90])
 
 
 # --- handles, joins, counts --------------------------------------------------------------------------------
@@ -399,7 +398,7 @@ def test_one_expansion_a_statement(db, folder):
     rows, nfiles, _ = opened(db, sql)
     assert rows == [(200, 0)] and nfiles <= 4 * n  # headers, and items
     rows, nfiles, _ = opened(db, sql)
-    assert rows == [(200, 0)] and nfiles <= 2 * n  # items
+    assert rows == [(200, 0)] and nfiles <= (4 if shell.FLAVOUR == "small" else 2) * n  # items; the small build keeps one file
 
 
 def test_parts_of_one_archive_share_it(db, folder):

@@ -1,11 +1,11 @@
 """A corpus of degenerate arrays, and every function with its arguments asked about each of them:
 
-    python3 tests/safety/degenerate.py [--rows] [--sample N] [--seed S] [--stack NBYTES]
+    python3 tests/safety/degenerate.py [--rows] [--lazy] [--sample N] [--seed S] [--stack NBYTES]
 
 Items without bytes, axes of length 0, none and 64 of them, subarrays, structures of 98 levels, 2^62 of nothing; in both orders, as a
 .npy and as a member. Functions of whole arrays end within a second and 64 MiB, or with an error. Functions that give a row an item are
 asked with LIMIT 100 and, with --rows, without it, and then for all of them at once: an interrupt after 50 ms must be noticed in 10 ms. --stack asks on a thread whose
-stack has so many bytes. A sample is taken at random; without --sample all are asked.
+stack has so many bytes. With --lazy they are asked about handles of npy_concat and npy_calc over a file that holds the array. A sample is taken at random; without --sample all are asked.
 
 Times are the processor's, so that other work on the machine does not count. The name of the array and the statement are printed before
 each question that fails, and the last line counts the questions.
@@ -18,6 +18,7 @@ import resource
 import signal
 import sqlite3
 import sys
+import tempfile
 import threading
 import time
 
@@ -179,6 +180,19 @@ def questions(asks_rows):
             yield name, sql, values
 
 
+def lazy_handle(db, folder, array, rng):
+    """The array through npy_concat, of one part or two, or through npy_calc; as it is if that takes no such array."""
+    path = os.path.join(folder, "x.npy")
+    with open(path, "wb") as file:
+        file.write(array)
+    made = [f"npy_concat({source!r}, '', {axis})" for source in (path, f'["{path}","{path}"]') for axis in (0, -1)]
+    made += ["(SELECT npy_calc('a', array) FROM npy_file(:path))", f"npy_calc('a', npy_concat({path!r}))", "npy_concat((SELECT array FROM npy_file(:path)))"]
+    try:
+        return db.execute(f"SELECT {rng.choice(made)} WHERE :path = :path", {"path": path}).fetchone()[0]
+    except sqlite3.Error:
+        return array
+
+
 def run(options):
     rng = random.Random(options.seed)
     db = shell.connect()
@@ -186,7 +200,10 @@ def run(options):
     if options.sample:
         asked = [asked[i] for i in sorted(rng.sample(range(len(asked)), options.sample))]
     failed = 0
+    folder = tempfile.TemporaryDirectory()
     for name, sql, values in asked:
+        if options.lazy and ":a" in sql:
+            values = values | {"a": lazy_handle(db, folder.name, values["a"], rng)}
         with open(options.log, "w") as log:
             log.write(f"{name}\n{sql}\n")
         try:
@@ -201,6 +218,7 @@ def run(options):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", action="store_true")
+    parser.add_argument("--lazy", action="store_true")
     parser.add_argument("--sample", type=int)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--stack", type=int)

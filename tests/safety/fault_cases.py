@@ -189,6 +189,15 @@ SUMS = [
     reading("npy_compare of handles", "SELECT status, max_abs FROM npy_file('w.npz') AS a JOIN npy_file('deflated.npz') AS b USING (name) JOIN npy_compare(a.array, b.array)"),
 ]
 
+LAZY = [
+    reading("npy_concat", "SELECT count, sum FROM npy_stats(npy_concat('long*.npy')); SELECT path, row, value FROM npy_rows(npy_concat('long*.npy')) WHERE row IN (5, 139999, 140000)"),
+    reading("npy_concat of an archive", "SELECT sum(value) FROM npy_rows(npy_concat('many.npz')); SELECT npy_sum(npy_concat('many.npz', '', -1))"),
+    reading("npy_concat of other orders", """SELECT count, sum FROM npy_stats(npy_concat('["fortran.npy", "fortran.npy"]', '', 1)); SELECT npy_json(npy_slice(npy_concat('["y.npy", "y.npy"]'), '::-1'))"""),
+    reading("npy_concat of a BLOB", "SELECT npy_shape(npy_concat((SELECT npz_archive(name, array) FROM npy_file('many.npz'))))", libc=False),
+    reading("npy_calc", "SELECT npy_sum(npy_calc('a - b', a.array, b.array)), npy_json(npy_calc('a + 1', npy_from_json('[1, 2]'))) FROM npy_file('long.npy') AS a JOIN npy_file('long_too.npy') AS b"),
+    reading("lazy arrays of lazy arrays", "SELECT npy_mean(npy_calc('a * 2', npy_concat(npy_calc('a + 1', npy_concat('long*.npy'))))), length(npy_copy(npy_concat('many.npz')))"),
+]
+
 MAGIC = b"\x93NUMPY"
 EVERY_MEMBER = "SELECT *, sample, mode, uid, gid, uname, gname, linkname, header_offset, data_offset, parts, stem, array_key FROM tar_members"
 ALL_OF_GZ = range_of("x.bin", 6, len(gzipped(shard())))
@@ -340,5 +349,5 @@ WRITES = [
 
 LOADING = [Case("loading", "", only_reads=False)]
 
-READING = LISTS + ROWS + SUMS + TARS + SCALARS + AGGREGATES + TABLES
+READING = LISTS + ROWS + SUMS + LAZY + TARS + SCALARS + AGGREGATES + TABLES
 ALL = READING + WRITES + LOADING

@@ -30,5 +30,17 @@ def test_every_function_of_degenerate_arrays_on_a_small_stack(tmp_path):
     ask(tmp_path, 5000, "--stack", str(1 << (23 if shell.SANITIZED else 17)))  # frames of that build are large
 
 
+def test_every_function_of_degenerate_lazy_arrays(tmp_path):
+    ask(tmp_path, 3000, "--lazy")
+
+
+def test_every_function_of_degenerate_lazy_arrays_on_a_small_stack(tmp_path):
+    ask(tmp_path, 2000, "--lazy", "--stack", str(1 << (23 if shell.SANITIZED else 17)))
+
+
+def test_an_interrupt_of_degenerate_lazy_arrays(tmp_path):
+    ask(tmp_path, 40, "--lazy", "--rows")
+
+
 def test_an_interrupt_of_what_gives_rows_without_end(tmp_path):
     ask(tmp_path, 100, "--rows")

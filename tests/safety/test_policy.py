@@ -71,7 +71,7 @@ def test_what_each_has(connect):
     assert functions_of(every) == functions_of(readonly) and functions_of(every).keys() == functions_of(blob).keys()
     assert all(flags & SQLITE_INNOCUOUS for flags in functions_of(blob).values())
     directonly = {name for (name, _), flags in functions_of(every).items() if flags & SQLITE_DIRECTONLY}
-    assert directonly == {"npyext_debug", "npyext_counters", "npy_concat"}  # they tell of the process, or open files
+    assert directonly == {"npyext_debug", "npyext_counters", "npy_concat"}  # they tell of the process; it opens files by name
     assert all(bool(flags & SQLITE_INNOCUOUS) == (name not in directonly) for (name, _), flags in functions_of(every).items())
     for db, entry_point in zip([every, readonly, blob], ENTRY_POINTS):
         assert debug_of(db)["entry_point"] == entry_point
