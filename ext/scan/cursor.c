@@ -300,8 +300,7 @@ void npyext_result_coordinate(sqlite3_context *context, npyext_cursor *cursor, c
 /* The path of the current row: of a concatenation the part's, where the row belongs to one. */
 static const char *cursor_path(const npyext_cursor *cursor) {
     const npyext_scan *scan = &cursor->scan;
-    bool is_of_entry =
-        function_of(cursor)->entry != NULL && scan->opened.archive != NULL && !scan->has_error;
+    bool is_of_entry = function_of(cursor)->entry != NULL && scan->opened.archive != NULL && !scan->has_error;
     const char *path =
         is_of_entry ? npyext_lazy_path_of(scan->opened.archive, function_of(cursor)->entry(cursor)) : NULL;
     return path != NULL ? path : scan->path;

@@ -195,7 +195,7 @@ npyx_status npyext_scan_next_path(npyext_scan *scan) {
             return NPYX_DONE;
         scan->path = npyext_files_path(&scan->files, scan->next_file);
         bool is_made = npyext_files_part(&scan->files, scan->next_file).recipe != NULL;
-        is_left_out = is_made              ? false /* a concatenation's rows have paths of their own */
+        is_left_out = is_made ? false      /* a concatenation's rows have paths of their own */
                       : scan->path == NULL /* a BLOB's, which equals nothing */
                           ? scan->path_prune.is_active
                           : npyext_prune_leaves_out(&scan->path_prune, scan->path, strlen(scan->path));

@@ -53,8 +53,8 @@ static npyx_status calc_begin(npyext_lazy *base, const npyext_recipe *recipe, np
     lazy->text_nbytes = recipe->arguments[0].nbytes;
     for (; lazy->noperands < recipe->narguments - 1; lazy->noperands++)
         NPYX_TRY(take_operand(lazy, lazy->noperands, &recipe->arguments[lazy->noperands + 1], error));
-    NPYX_TRY(npyx_calc_plan(host, lazy->text, lazy->text_nbytes, lazy->planned,
-                            lazy->noperands, &calc, error));
+    NPYX_TRY(
+        npyx_calc_plan(host, lazy->text, lazy->text_nbytes, lazy->planned, lazy->noperands, &calc, error));
     const int64_t *shape;
     base->array.dtype = npyx_dtype_copy(&base->array.arena, npyx_calc_dtype(calc));
     base->array.ndim = npyx_calc_shape(calc, &shape);

@@ -6,8 +6,8 @@
  * for names: functions that moved into libc in 2.34; functions of floats, which set no errno since 2.27 to
  * 2.38; stat, which was an inline call of __xstat before 2.33; and renameat2, which was a system call without
  * a function before 2.28. So the old names are requested here, which every newer glibc keeps.
- * tests/packaging/test_packaging.py checks that 2.17 is enough. Processors and C libraries other than x86-64's
- * glibc use what they have.
+ * tests/packaging/test_packaging.py checks that 2.17 is enough. Processors and C libraries other than
+ * x86-64's glibc use what they have.
  */
 #ifndef NPYEXT_STANDALONE_H
 #define NPYEXT_STANDALONE_H

@@ -115,8 +115,8 @@ npyx_status npyext_call_axes(npyext_call *c, int number, bool *axes, bool *has_a
     if (!*has_axes)
         return NPYX_OK;
     if (type == SQLITE_INTEGER)
-        return npyext_call_fault(
-            c, npyx_axes_mark(sqlite3_value_int64(c->argv[number]), ndim, axes, &c->error));
+        return npyext_call_fault(c,
+                                 npyx_axes_mark(sqlite3_value_int64(c->argv[number]), ndim, axes, &c->error));
     if (type != SQLITE_TEXT)
         return npyext_call_fault(c, npyx_axes_fail(&c->error));
     NPYX_TRY(npyext_value_text(c->argv[number], &text, &c->error));

@@ -283,8 +283,9 @@ static npyx_status vector_norm_of(npyext_call *c) {
     bool is_statistic = norm.ord == 2 || norm.ord == 0 || (norm.ord == INFINITY && has_reals);
     if (naxes < ndim && !is_statistic)
         return npyext_call_refuse(
-            c, "along an axis, ord is 2, 0 or 'inf'%s; npy_sum(npy_calc('abs(a)', array), axis) is the norm "
-               "of ord 1, and npy_max of it that of 'inf'",
+            c,
+            "along an axis, ord is 2, 0 or 'inf'%s; npy_sum(npy_calc('abs(a)', array), axis) is the norm "
+            "of ord 1, and npy_max of it that of 'inf'",
             has_reals ? "" : ", but for 64-bit integers");
     if (naxes < ndim)
         return norm_append(c, source, &norm);

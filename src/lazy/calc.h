@@ -37,6 +37,6 @@ int npyx_calc_shape(const npyx_calc *calc, const int64_t **shape);
 /* Its items as a source, which owns the plan from here on (freed on failure, too); the operands' sources must
  * outlive it. Operands of up to NPYX_HELD_NBYTES are read into memory if they are broadcast or not in C
  * order. */
-npyx_status npyx_calc_open(npyx_calc *calc, npyx_source **source, npyx_error *error);
+npyx_status npyx_calc_open(npyx_calc *calc, npyx_source **opened, npyx_error *error);
 
 #endif

@@ -15,7 +15,7 @@
     static bool CALC(name)(void *restrict made, const void *restrict x, const void *restrict y,              \
                            int64_t nelem) {                                                                  \
         const CALC_ITEM *a = x, *b = y;                                                                      \
-        type *out = made;                                                                                    \
+        __typeof__((type)0) *out = made;                                                                     \
         CALC_ITEM fault = 0;                                                                                 \
         (void)b;                                                                                             \
         for (int64_t i = 0; i < nelem; i++) {                                                                \

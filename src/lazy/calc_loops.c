@@ -90,7 +90,7 @@ static double calc_tanh(double x) {
     static bool calc_date_##name(void *restrict made, const void *restrict x, const void *restrict y,        \
                                  int64_t nelem) {                                                            \
         const int64_t *a = x, *b = y;                                                                        \
-        type *out = made;                                                                                    \
+        __typeof__((type)0) *out = made;                                                                     \
         bool fault = false;                                                                                  \
         for (int64_t i = 0; i < nelem; i++) {                                                                \
             bool is_nat = a[i] == INT64_MIN || b[i] == INT64_MIN;                                            \

@@ -136,6 +136,7 @@ static npyx_status meet(const npyx_calc_step *step, npyx_type own, bool is_first
 static npyx_status common_type(npyx_calc *calc, const npyx_calc_step *step, int first, npyx_type *type,
                                npyx_error *error) {
     bool has_typed = false;
+    *type = NPYX_F8;
     for (int pass = 0; pass < 2; pass++) {
         for (int i = first; i < step->narguments; i++) {
             const npyx_calc_step *argument = &calc->steps[step->arguments[i]];

@@ -138,8 +138,8 @@ static const uint8_t *spread(const calc_input *input, int64_t first, int64_t nel
 
 /* The bytes of a range of an operand's items, as they lie in its file. error is NULL on other threads than
  * the caller's. */
-static npyx_status calc_fetch(calc_input *input, bool is_aside, int64_t first, int64_t nelem, uint8_t *scratch,
-                         const uint8_t **bytes, npyx_error *error) {
+static npyx_status calc_fetch(calc_input *input, bool is_aside, int64_t first, int64_t nelem,
+                              uint8_t *scratch, const uint8_t **bytes, npyx_error *error) {
     int64_t off = input->view.off + first * input->dtype.itemsize;
     size_t nbytes = (size_t)(nelem * input->dtype.itemsize);
     uint32_t crc32;
@@ -182,8 +182,7 @@ static npyx_status load(calc_source *source, calc_state *state, int operand, boo
 
 /* ---- steps ---- */
 
-static uint16_t *notes_of(const calc_source *source, const calc_state *state,
-                          const npyx_calc_step *step) {
+static uint16_t *notes_of(const calc_source *source, const calc_state *state, const npyx_calc_step *step) {
     return state->notes + (size_t)step->slot * (size_t)source->block_nelem;
 }
 
@@ -255,7 +254,7 @@ static void run_step(calc_source *source, calc_state *state, int number, int64_t
         pass_notes(source, state, number, nelem);
         return;
     }
-    const uint8_t *arguments[3] = {NULL};
+    const uint8_t *arguments[3] = {out, out, out}; /* those that it has not are not looked at */
     for (int k = 0; k < step->narguments; k++) {
         const npyx_calc_step *argument = &source->calc->steps[step->arguments[k]];
         bool is_condition = step->op == NPYX_OP_WHERE && k == 0;
@@ -302,7 +301,8 @@ static void run_step(calc_source *source, calc_state *state, int number, int64_t
 /* Makes a block of at most block_nelem items; the root's notes say which have none. *items is where they
  * are: at `wanted_at`, perhaps, which is aligned or NULL. */
 static npyx_status calc_run_block(calc_source *source, calc_state *state, bool is_aside, int64_t first,
-                             int64_t nelem, uint8_t *wanted_at, const uint8_t **items, npyx_error *error) {
+                                  int64_t nelem, uint8_t *wanted_at, const uint8_t **items,
+                                  npyx_error *error) {
     const npyx_calc *calc = source->calc;
     const uint8_t *loaded[26] = {NULL};
     for (int i = 0; i < calc->noperands; i++) {
@@ -377,7 +377,8 @@ static npyx_status make_bytes(calc_source *source, calc_state *state, bool is_as
             NPYX_TRY(npyx_poll(source->base.host, error));
         bool is_whole = off == first * itemsize && nelem * itemsize <= end - off &&
                         (uintptr_t)bytes % (size_t)NPYX_CALC_MAX_ITEMSIZE == 0;
-        NPYX_TRY(calc_run_block(source, state, is_aside, first, nelem, is_whole ? bytes : NULL, &items, error));
+        NPYX_TRY(
+            calc_run_block(source, state, is_aside, first, nelem, is_whole ? bytes : NULL, &items, error));
         int64_t fault = first_fault(source, state, nelem);
         if (fault < nelem)
             return is_aside ? NPYX_INVALID : fail_item(source, state, first, fault, error);
@@ -561,8 +562,7 @@ static npyx_status open_state(calc_source *source, calc_state *state, npyx_error
     const npyx_calc *calc = source->calc;
     npyx_host *host = source->base.host;
     state->slots = npyx_alloc_array(host, count_slots(calc), slot_nbytes(source));
-    state->notes =
-        npyx_alloc_array(host, (int64_t)calc->nslots * source->block_nelem, sizeof *state->notes);
+    state->notes = npyx_alloc_array(host, (int64_t)calc->nslots * source->block_nelem, sizeof *state->notes);
     NPYX_TRY(npyx_check_memory(state->slots == NULL ? NULL : state->notes, error));
     for (int i = 0; i < calc->nsteps; i++) {
         const npyx_calc_step *step = &calc->steps[i];

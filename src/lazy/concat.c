@@ -190,7 +190,7 @@ static npyx_status copy_part_run(concat_source *source, concat_slot *slot, const
         status = copy_part_items(source, slot, first, nelem, (uint8_t *)items.bytes, error);
     else
         status = npyx_buffer_fail(&items, error);
-    if (status == NPYX_OK)
+    if (status == NPYX_OK && items.bytes != NULL)
         memcpy(out, items.bytes + (off - first * itemsize), run->nbytes);
     npyx_buffer_clear(&items);
     return status;

@@ -31,7 +31,7 @@ typedef struct npyx_concat {
 int64_t npyx_concat_part_at(const npyx_concat *concat, int64_t entry);
 
 /* The result's items in C order as a source. What concat points to must outlive it. */
-npyx_status npyx_concat_open(npyx_host *host, const npyx_concat *concat, npyx_source **source,
+npyx_status npyx_concat_open(npyx_host *host, const npyx_concat *concat, npyx_source **opened,
                              npyx_error *error);
 
 #endif

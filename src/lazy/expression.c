@@ -55,8 +55,11 @@ typedef struct expression_parser {
 #define fail_at(p, off, ...) npyx_fail((p)->error, NPYX_INVALID, (int64_t)(off), __VA_ARGS__)
 
 static void skip_blanks(expression_parser *p) {
-    while (p->off < p->nbytes && memchr(" \t\r\n", p->text[p->off], 4) != NULL)
-        p->off++;
+    for (; p->off < p->nbytes; p->off++) {
+        char c = p->text[p->off];
+        if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
+            return;
+    }
 }
 
 static bool is_digit(char c) {
@@ -243,7 +246,8 @@ static npyx_status parse_operand(expression_parser *p, int *number) {
         p->expression->operands |= 1u << node.operand;
         return add_node(p, node, number);
     }
-    return nbytes > 0 ? parse_call(p, nbytes, number) : expression_fail_here(p, "an operand, a number or a function");
+    return nbytes > 0 ? parse_call(p, nbytes, number)
+                      : expression_fail_here(p, "an operand, a number or a function");
 }
 
 /* Goes on with operators that bind at least as tightly as least. */

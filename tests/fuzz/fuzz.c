@@ -39,7 +39,8 @@ static void look_at_clock(int signal) {
     if (begun_at == 0 || now - begun_at <= input_seconds * patience || nlooks < MIN_NLOOKS)
         return;
     if (stop_input == NULL) {
-        begun_at = 0; /* or the next look, while the stack is printed, would fail again, and nothing be kept */
+        begun_at =
+            0; /* or the next look, while the stack is printed, would fail again, and nothing be kept */
         fuzz_fail(__FILE__, __LINE__, "an input takes no more than a second", NULL);
     }
     if (stopped_at == 0)

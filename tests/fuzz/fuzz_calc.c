@@ -1,5 +1,5 @@
-/* Expressions over any operands: a plan, or an error with a place in the text; and items that are the same however
- * they are read. */
+/* Expressions over any operands: a plan, or an error with a place in the text; and items that are the same
+ * however they are read. */
 #include "fuzz.h"
 
 enum { MAX_NOPERANDS = 4, MAX_NELEM = 20000, NREADS = 8 };
@@ -48,8 +48,9 @@ static void take_array(fuzz_input *input, fuzz_host *fuzz, operand_file *file) {
     fuzz_require_ok(npyx_array_measure(&file->array, &error), &error);
     file->bytes = malloc((size_t)file->array.nbytes + 1);
     fill(file->bytes, file->array.nbytes, fuzz_take_byte(input));
-    fuzz_require_ok(npyx_source_open_memory(&fuzz->host, file->bytes, (size_t)file->array.nbytes, &file->source, &error),
-                    &error);
+    fuzz_require_ok(
+        npyx_source_open_memory(&fuzz->host, file->bytes, (size_t)file->array.nbytes, &file->source, &error),
+        &error);
 }
 
 static void take_operand(fuzz_input *input, fuzz_host *fuzz, npyx_calc_operand *operand, operand_file *file) {
@@ -57,7 +58,8 @@ static void take_operand(fuzz_input *input, fuzz_host *fuzz, npyx_calc_operand *
     if (kind < 40) {
         int64_t integer = kind < 30 ? (int8_t)fuzz_take_byte(input) : (int64_t)fuzz_take_u64(input);
         operand->is_number = true;
-        operand->number = (npyx_plain_number){kind & 1, kind & 1 ? integer : 0, (double)integer / (kind & 1 ? 1 : 4)};
+        operand->number =
+            (npyx_plain_number){kind & 1, kind & 1 ? integer : 0, (double)integer / (kind & 1 ? 1 : 4)};
         return;
     }
     file->dtype = take_dtype(input);
