@@ -91,7 +91,7 @@ CALC_LOOP(mod, CALC_ITEM, {
     bool is_zero =
         b[i] == 0 || (CALC_IS_SIGNED && b[i] == (CALC_ITEM)-1); /* the least one has no quotient by -1 */
     CALC_FAULT_IF(b[i] == 0);
-    CALC_ITEM rest = is_zero ? 0 : (CALC_ITEM)(a[i] % b[i]);
+    CALC_ITEM rest = (CALC_ITEM)(is_zero ? 0 : a[i] % b[i]);
     bool is_other_sign = rest != 0 && CALC_IS_BELOW_0(rest) != CALC_IS_BELOW_0(b[i]);
     out[i] = (CALC_ITEM)(rest + (is_other_sign ? b[i] : 0));
 })
