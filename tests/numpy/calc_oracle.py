@@ -13,6 +13,7 @@ an item is a fault, in where() only if it is chosen.
 """
 
 import ast
+import contextlib
 import functools
 import operator
 import warnings
@@ -24,12 +25,22 @@ try:
 except ImportError:
     mpmath = None
 
-if hasattr(np, "_set_promotion_state"):
-    np._set_promotion_state("weak")  # NumPy 1.24 to 1.26: the rules of NumPy 2
 
-warnings.filterwarnings("ignore", category=RuntimeWarning)
-np.seterr(all="ignore")
-
+@contextlib.contextmanager
+def numpy_2_rules():
+    """NumPy 1.24 to 1.26 promote dtypes as NumPy 2 does; and none warns of what overflows. Other tests in this process want
+    neither."""
+    has_both = hasattr(np, "_set_promotion_state")
+    before = np._get_promotion_state() if has_both else None
+    try:
+        if has_both:
+            np._set_promotion_state("weak")
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            yield
+    finally:
+        if has_both:
+            np._set_promotion_state(before)
 
 
 def power(base, exponent):

@@ -466,6 +466,7 @@ class Run:
                 os.remove(name)
 
 
+@calc_oracle.numpy_2_rules()
 def run(seconds=None, questions=None, seed=None, only=None, goes_on=False):
     """Returns a line about what was run; raises Difference."""
     seed = shell.random_seed() if seed is None else seed

@@ -26,6 +26,12 @@ HANDLE = "(SELECT array FROM npy_file(?))"
 SOON = 20.0 if shell.SANITIZED else 4.0
 
 
+@pytest.fixture(autouse=True)
+def rules():
+    with calc_oracle.numpy_2_rules():
+        yield
+
+
 def blob(*items, dtype="f8"):
     return npy_bytes(np.array(items, dtype))
 
