@@ -236,8 +236,9 @@ static npyx_status lazy_begin(npyext_lazy *lazy, const npyext_recipe *recipe, np
 
 npyx_status npyext_lazy_open(npyext_connection *connection, const npyext_recipe *recipe,
                              npyx_archive **archive, npyx_file_info *info, npyx_error *error) {
-    const npyext_lazy_methods *methods =
-        recipe->kind == NPYEXT_RECIPE_CALC ? &calc_methods : &npyext_lazy_concat_methods;
+    const npyext_lazy_methods *methods = recipe->kind == NPYEXT_RECIPE_CALC     ? &calc_methods
+                                         : recipe->kind == NPYEXT_RECIPE_CONCAT ? &npyext_lazy_concat_methods
+                                                                                : &npyext_lazy_view_methods;
     npyext_lazy *lazy = npyx_alloc_zeroed(&connection->host, methods->nbytes);
     NPYX_TRY(npyx_check_memory(lazy, error));
     lazy->archive = (npyx_archive){.ops = &lazy_ops, .format = NPYX_FORMAT_NPY, .is_inflated = true};

@@ -1,5 +1,6 @@
 /*
- * Arrays that are made when they are read: npy_calc's and npy_concat's.
+ * Arrays that are made when they are read: npy_calc's and npy_concat's, and what npy_slice, npy_reshape and
+ * npy_astype make of those.
  *
  * What stands for one is its recipe, the arguments of the call: the text of the expression and its operands,
  * or the source, the member and the axis. A recipe becomes an archive of one array, like a .npy that nobody
@@ -11,13 +12,20 @@
 
 #include "opener.h"
 
-typedef enum npyext_recipe_kind { NPYEXT_RECIPE_CALC, NPYEXT_RECIPE_CONCAT } npyext_recipe_kind;
+typedef enum npyext_recipe_kind {
+    NPYEXT_RECIPE_CALC,
+    NPYEXT_RECIPE_CONCAT,
+    NPYEXT_RECIPE_SLICE,
+    NPYEXT_RECIPE_RESHAPE,
+    NPYEXT_RECIPE_ASTYPE
+} npyext_recipe_kind;
 
 /* Operands `a` to `z`, and the expression before them. */
 enum { NPYEXT_RECIPE_MAX_NARGUMENTS = 27 };
 
 /* The arguments of the call: of npy_calc the expression (TEXT) and its operands (BLOB, INTEGER, FLOAT); of
- * npy_concat the source, the member and the axis, each as it was given. */
+ * npy_concat the source, the member and the axis, each as it was given; of the others a handle of an array
+ * that is made when it is read, and the slice, the shape or the dtype as a TEXT. */
 typedef struct npyext_recipe {
     npyext_recipe_kind kind;
     int narguments;
@@ -70,6 +78,6 @@ struct npyext_lazy {
     npyx_status (*rest_on)(npyext_lazy *lazy, const npyx_archive *archive, npyx_error *error);
 };
 
-extern const npyext_lazy_methods npyext_lazy_concat_methods;
+extern const npyext_lazy_methods npyext_lazy_concat_methods, npyext_lazy_view_methods;
 
 #endif

@@ -122,11 +122,19 @@ NPYEXT_SCALAR(npy_member, ANYTHING, BLOB, make_of_member, "npy_member(archive, '
 
 /* Functions that make one array from another: npy_astype, npy_reshape, npy_order and npy_transpose. */
 
+static npyx_status stay_lazy(npyext_call *c, npyext_recipe_kind kind) {
+    npyx_value text;
+    NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
+    return npyext_call_stay_lazy(c, kind, &text);
+}
+
 /* Items keep the order in which they are stored, as in ndarray.astype with order 'K'. */
 static npyx_status change_type(npyext_call *c) {
     const npyx_dtype *dtype = NULL;
     NPYX_TRY(npyext_call_dtype(c, 1, &dtype));
     NPYX_TRY(npyext_call_fault(c, npyx_convert_check(c->view.dtype, dtype, &c->error)));
+    if (npyext_call_is_lazy(c) && c->view.dtype->type <= NPYX_C32)
+        return stay_lazy(c, NPYEXT_RECIPE_ASTYPE);
     bool is_fortran = npyx_view_is_fortran(&c->view);
     npyx_header_npy_append(dtype, c->view.ndim, c->view.shape, is_fortran, &c->out);
     npyx_view stored = c->view;
@@ -150,6 +158,8 @@ static npyx_status change_shape(npyext_call *c) {
     int ndim = 0;
     NPYX_TRY(npyext_call_integers(c, 1, "shape", shape, &ndim));
     NPYX_TRY(npyext_call_fault(c, npyx_shape_resolve(shape, ndim, c->value.array->nelem, &c->error)));
+    if (npyext_call_is_lazy(c))
+        return stay_lazy(c, NPYEXT_RECIPE_RESHAPE);
     if (npyx_view_reshape(&c->view, ndim, shape))
         return npyext_call_append_view(c);
     npyx_header_npy_append(c->view.dtype, ndim, shape, false, &c->out);

@@ -325,6 +325,8 @@ static npyx_status scalars_slice(npyext_call *c) {
         return npyext_call_refuse(c, "the slice must be a TEXT, such as '10:20'");
     NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
     NPYX_TRY(npyx_slice_apply(text.bytes, text.nbytes, &c->view, &c->error));
+    if (npyext_call_is_lazy(c))
+        return npyext_call_stay_lazy(c, NPYEXT_RECIPE_SLICE, &text);
     return npyext_call_append_view(c);
 }
 

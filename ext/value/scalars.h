@@ -9,6 +9,7 @@
 #define NPYEXT_SCALARS_H
 
 #include "source/array_value.h"
+#include "source/lazy_array.h"
 
 typedef struct npyext_call {
     sqlite3_context *context;
@@ -67,7 +68,8 @@ extern const npyext_scalar npyext_npy_from_json, npyext_npy_from_data, npyext_np
 extern const npyext_scalar npyext_npy_astype, npyext_npy_reshape, npyext_npy_order, npyext_npy_transpose;
 
 /* Arrays that are made when they are read: npy_calc(expression, a, b, ...), npy_concat(source [, member [,
- * axis]]); of BLOBs alone, at once. npy_copy(a): a BLOB of any array. */
+ * axis]]); of BLOBs alone, at once. npy_slice, npy_reshape and npy_astype of such arrays are, too.
+ * npy_copy(a): a BLOB of any array. */
 extern const npyext_scalar npyext_npy_calc, npyext_npy_concat, npyext_npy_copy;
 
 /* Statistics: npy_sum(a [, axis]) and so on. Of all items, the result is a value; with axes, it is a .npy of
@@ -114,6 +116,12 @@ npyx_status npyext_call_append_array(npyext_call *c, const npyx_dtype *dtype, in
 /* The same for the view's axes that are not in axes; there are nelem places along them. */
 npyx_status npyext_call_append_kept(npyext_call *c, const npyx_dtype *dtype, const bool *axes, int64_t nelem,
                                     uint8_t **items);
+
+/* Whether the array, which is described, is made when it is read: by npy_calc, npy_concat or of their results.
+ * Then npyext_call_stay_lazy appends a handle of what the function makes of it, which is made when it is read,
+ * too. change is the other argument, a TEXT; the caller has checked it. */
+bool npyext_call_is_lazy(const npyext_call *c);
+npyx_status npyext_call_stay_lazy(npyext_call *c, npyext_recipe_kind kind, const npyx_value *change);
 
 /* Makes `out` the result; its memory passes to SQLite. */
 npyx_status npyext_call_give(npyext_call *c, npyext_gives gives);

@@ -1,0 +1,190 @@
+/*
+ * A view without gaps is a range of its source, and other threads may read it. Any other is walked, in the
+ * caller's thread. Converting goes through a small block of stored items, for threads, too.
+ */
+#include "view_source.h"
+
+#include "item/convert.h"
+#include "item_walk.h"
+
+enum { BLOCK_NBYTES = 4096, MAX_ITEM_NBYTES = 32 };
+
+typedef struct view_source {
+    npyx_source base;
+    npyx_source *payload;
+    npyx_view view;
+    npyx_dtype from; /* the view's */
+    npyx_dtype to;
+    bool is_contiguous;
+    npyx_item_walk walk;
+} view_source;
+
+static void close_payload(void *ctx) {
+    npyx_source_close(ctx);
+}
+
+/* ---- items in their own dtype, not in C order ---- */
+
+/* Items that are cut at an end of a range are read whole, one at a time. */
+static npyx_status walk_cut_item(view_source *source, int64_t off, uint8_t *out, size_t nbytes,
+                                 npyx_error *error) {
+    int64_t itemsize = source->to.itemsize;
+    npyx_buffer item = {.host = source->base.host};
+    npyx_status status = NPYX_OK;
+    if (npyx_buffer_reserve_array(&item, 1, (size_t)itemsize))
+        status =
+            npyx_item_walk_copy(&source->walk, off / itemsize, 1, (uint8_t *)item.bytes + item.nbytes, error);
+    else
+        status = npyx_buffer_fail(&item, error);
+    if (status == NPYX_OK)
+        memcpy(out, item.bytes + item.nbytes + off % itemsize, nbytes);
+    npyx_buffer_clear(&item);
+    return status;
+}
+
+static npyx_status walked_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes,
+                               size_t *read_nbytes, npyx_error *error) {
+    view_source *source = (view_source *)base;
+    uint8_t *out = bytes;
+    size_t itemsize = (size_t)source->to.itemsize;
+    for (*read_nbytes = 0; *read_nbytes < nbytes;) {
+        size_t left_nbytes = nbytes - *read_nbytes, cut_nbytes = (size_t)off % itemsize;
+        size_t some_nbytes = left_nbytes - left_nbytes % itemsize;
+        if (cut_nbytes > 0 || some_nbytes == 0) {
+            some_nbytes = itemsize - cut_nbytes < left_nbytes ? itemsize - cut_nbytes : left_nbytes;
+            NPYX_TRY(walk_cut_item(source, off, out, some_nbytes, error));
+        } else {
+            NPYX_TRY(npyx_item_walk_copy(&source->walk, off / (int64_t)itemsize,
+                                         (int64_t)(some_nbytes / itemsize), out, error));
+        }
+        out += some_nbytes;
+        off += (int64_t)some_nbytes;
+        *read_nbytes += some_nbytes;
+    }
+    return NPYX_OK;
+}
+
+/* ---- converted items ---- */
+
+/* Stored items from number `first` on. aside: in another thread; NULL if they cannot be read there. */
+static npyx_status stored_items(view_source *source, bool is_aside, int64_t first, int64_t nelem,
+                                uint8_t *room, const uint8_t **items, uint32_t *crc32, npyx_error *error) {
+    int64_t off = source->view.off + first * source->from.itemsize;
+    size_t nbytes = (size_t)(nelem * source->from.itemsize);
+    *items = room;
+    if (is_aside) {
+        *items = source->payload->ops->read_aside(source->payload, off, room, nbytes, crc32);
+        return *items == NULL ? NPYX_INVALID : NPYX_OK;
+    }
+    if (source->is_contiguous)
+        return npyx_source_read_exactly(source->payload, off, room, nbytes, error);
+    return npyx_item_walk_copy(&source->walk, first, nelem, room, error);
+}
+
+static npyx_status convert_range(view_source *source, bool is_aside, int64_t off, uint8_t *out, size_t nbytes,
+                                 uint32_t *crc32, npyx_error *error) {
+    uint8_t room[BLOCK_NBYTES], item[MAX_ITEM_NBYTES];
+    const int64_t itemsize = source->to.itemsize, end = off + (int64_t)nbytes;
+    const int64_t most_nelem = BLOCK_NBYTES / source->from.itemsize;
+    while (off < end) {
+        int64_t first = off / itemsize, nelem = (end - off) / itemsize, cut_nbytes = off % itemsize;
+        bool is_cut = cut_nbytes > 0 || nelem == 0;
+        const uint8_t *items = NULL;
+        nelem = is_cut ? 1 : nelem < most_nelem ? nelem : most_nelem;
+        NPYX_TRY(stored_items(source, is_aside, first, nelem, room, &items, crc32, error));
+        NPYX_TRY(npyx_convert_items(&source->from, items, nelem, &source->to, is_cut ? item : out, first,
+                                    NULL, error));
+        int64_t done_nbytes = nelem * itemsize - cut_nbytes;
+        done_nbytes = done_nbytes < end - off ? done_nbytes : end - off;
+        if (is_cut)
+            memcpy(out, item + cut_nbytes, (size_t)done_nbytes);
+        out += done_nbytes;
+        off += done_nbytes;
+    }
+    return NPYX_OK;
+}
+
+static npyx_status converted_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes,
+                                  size_t *read_nbytes, npyx_error *error) {
+    *read_nbytes = nbytes;
+    return convert_range((view_source *)base, false, off, bytes, nbytes, NULL, error);
+}
+
+static const uint8_t *converted_read_aside(const npyx_source *base, int64_t off, void *scratch, size_t nbytes,
+                                           uint32_t *crc32) {
+    npyx_error error; /* whoever reads the items again meets the fault */
+    return convert_range((view_source *)base, true, off, scratch, nbytes, crc32, &error) == NPYX_OK ? scratch
+                                                                                                   : NULL;
+}
+
+/* Counted where the bytes are, in the payload. */
+static npyx_status converted_account(npyx_source *base, int64_t off, const uint8_t *bytes, size_t nbytes,
+                                     uint32_t crc32, npyx_error *error) {
+    view_source *source = (view_source *)base;
+    int64_t itemsize = source->to.itemsize, first = off / itemsize;
+    int64_t nelem = (off + (int64_t)nbytes + itemsize - 1) / itemsize - first;
+    (void)bytes;
+    return source->payload->ops->account(source->payload, source->view.off + first * source->from.itemsize,
+                                         NULL, (size_t)(nelem * source->from.itemsize), crc32, error);
+}
+
+/* ---- both ---- */
+
+static npyx_status view_check(const npyx_source *base, npyx_error *error) {
+    return npyx_source_check(((const view_source *)base)->payload, error);
+}
+
+static void view_close(npyx_source *base) {
+    view_source *source = (view_source *)base;
+    npyx_item_walk_clear(&source->walk);
+    npyx_source_close(source->payload);
+}
+
+static const npyx_source_ops walked_ops = {.read = walked_read, .close = view_close, .check = view_check};
+static const npyx_source_ops converted_ops = {.read = converted_read,
+                                              .close = view_close,
+                                              .read_aside = converted_read_aside,
+                                              .account = converted_account,
+                                              .check = view_check};
+
+/* The bytes that are there already. */
+static npyx_status open_range(npyx_source *payload, const npyx_view *view, npyx_source **opened,
+                              npyx_error *error) {
+    int64_t nbytes = npyx_view_nelem(view) * view->dtype->itemsize;
+    npyx_status status = npyx_source_open_range(payload, view->off, nbytes, false, 0, opened, error);
+    if (status != NPYX_OK) {
+        npyx_source_close(payload);
+        return status;
+    }
+    (*opened)->on_close = close_payload;
+    (*opened)->on_close_ctx = payload;
+    return NPYX_OK;
+}
+
+npyx_status npyx_view_source_open(npyx_source *payload, const npyx_view *view, const npyx_dtype *dtype,
+                                  npyx_source **opened, npyx_error *error) {
+    bool is_contiguous = npyx_view_is_contiguous(view), is_converted = dtype != view->dtype;
+    if (is_contiguous && !is_converted)
+        return open_range(payload, view, opened, error);
+    view_source *source = npyx_alloc_zeroed(payload->host, sizeof *source);
+    if (source == NULL) {
+        npyx_source_close(payload);
+        return npyx_fail_nomem(error);
+    }
+    source->payload = payload;
+    source->view = *view;
+    source->from = *view->dtype;
+    source->to = *dtype;
+    source->view.dtype = &source->from;
+    source->is_contiguous = is_contiguous;
+    source->walk = (npyx_item_walk){.source = payload, .view = source->view};
+    source->base = (npyx_source){.ops = is_converted ? &converted_ops : &walked_ops,
+                                 .host = payload->host,
+                                 .nbytes = npyx_view_nelem(view) * dtype->itemsize,
+                                 .is_forward = payload->is_forward || !is_contiguous,
+                                 .is_inflated = payload->is_inflated,
+                                 .is_concurrent = is_contiguous && is_converted && payload->is_concurrent &&
+                                                  !payload->wants_order};
+    *opened = &source->base;
+    return NPYX_OK;
+}
