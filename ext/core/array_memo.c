@@ -162,7 +162,12 @@ npyx_status npyext_memo_read(npyext_memo_array *known, int64_t off, size_t nbyte
         known->window = npyx_alloc(payload->host, room_nbytes);
         NPYX_TRY(npyx_check_memory(known->window, error));
     }
-    NPYX_TRY(npyx_source_window(payload, off, wanted_nbytes, known->window, bytes, error));
+    npyx_status status = npyx_source_window(payload, off, wanted_nbytes, known->window, bytes, error);
+    if (status == NPYX_INVALID && payload->has_gaps && wanted_nbytes > nbytes) {
+        wanted_nbytes = nbytes;
+        status = npyx_source_window(payload, off, wanted_nbytes, known->window, bytes, error);
+    }
+    NPYX_TRY(status);
     if (*bytes == known->window) {
         known->window_off = off;
         known->window_nbytes = wanted_nbytes;

@@ -56,9 +56,9 @@ static npyx_status rows_read_block(rows_cursor *rows, npyx_error *error) {
     npyx_reader *reader = &rows->reader;
     npyext_item_cursor *items = &rows->items;
     const uint8_t *converted;
-    /* Converting all of an array could fail for an item that was not asked for. */
+    /* Converting or making all of an array could fail for an item that was not asked for. */
     bool is_held = items->nlookups >= NPYX_HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
-                   items->base.selection.astype == NULL &&
+                   items->base.selection.astype == NULL && !reader->source->has_gaps &&
                    reader->nrows <= NPYX_HELD_NBYTES / reader->row_nbytes;
     npyext_items_get_underway(items);
     if (is_held)

@@ -365,6 +365,7 @@ static npyx_status concat_begin(npyext_lazy *base, const npyext_recipe *recipe, 
     if (lazy->nparts == 0)
         return fail_empty(lazy, error);
     concat->nparts = lazy->nparts;
+    concat->has_gaps = is_made_of_lazy(lazy);
     concat->ends = lazy->ends;
     concat->open_part = concat_open_part;
     concat->fail_part = concat_fail_part;

@@ -191,7 +191,7 @@ npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max
     status = npyx_source_read_exactly(original, 0, copy, nbytes, error);
     if (status != NPYX_OK) {
         npyx_free(original->host, copy);
-        return status;
+        return status == NPYX_INVALID && original->has_gaps ? NPYX_OK : status;
     }
     NPYX_TRY(npyx_source_open_held(original->host, copy, nbytes, &held, error));
     held->is_inflated = original->is_inflated;
@@ -375,7 +375,8 @@ npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nby
                                      .is_forward = parent->is_forward,
                                      .is_inflated = parent->is_inflated,
                                      .wants_order = check_crc,
-                                     .is_concurrent = parent->is_concurrent},
+                                     .is_concurrent = parent->is_concurrent,
+                                     .has_gaps = parent->has_gaps},
                             .off = off,
                             .expected_crc = crc32};
     *source = &range->base;

@@ -55,6 +55,8 @@ struct npyx_source {
     bool wants_order;   /* has a CRC that only a pass in order through all bytes completes */
     int64_t order_off;  /* a first read up to here continues a pass: a header before it was already read */
     bool is_concurrent; /* other threads may read it aside, as npyx_read_ahead does */
+    /* Some of its items may have no value, so a read that is NPYX_INVALID may succeed for fewer bytes. */
+    bool has_gaps;
     /* Called on closing, for whoever keeps something for the source; NULL: nobody. */
     void (*on_close)(void *ctx);
     void *on_close_ctx;

@@ -594,7 +594,8 @@ npyx_status npyx_calc_open(npyx_calc *calc, npyx_source **opened, npyx_error *er
     source->base = (npyx_source){.ops = &calc_ops,
                                  .host = calc->host,
                                  .nbytes = calc->nelem * calc->dtype.itemsize,
-                                 .is_concurrent = true};
+                                 .is_concurrent = true,
+                                 .has_gaps = true};
     source->calc = calc;
     source->block_nelem = choose_block(calc);
     source->inputs = npyx_alloc_array_zeroed(calc->host, calc->noperands + 1, sizeof source->inputs[0]);

@@ -1,7 +1,8 @@
 /*
- * A part that is open has a slot. Slots are taken and left by the caller's thread alone; others look for
- * parts in them while they read aside, and a slot that one of them reads from is not left meanwhile. What
- * they read is copied, because the part may be closed before the caller takes the block.
+ * A part that is open is in the slot of its number, modulo the number of slots. Slots are taken and left by
+ * the caller's thread alone; others look for parts in them while they read aside, and a slot that one of them
+ * reads from is not left meanwhile. What they read is copied, because the part may be closed before the
+ * caller takes the block.
  */
 #include "concat.h"
 
@@ -9,7 +10,7 @@
 #include "item/element.h"
 #include "item_walk.h"
 
-enum { NSLOTS = 32 };
+enum { MAX_NSLOTS = 128 };
 
 typedef struct concat_slot {
     int64_t part; /* -1: none; set last, and read by other threads */
@@ -17,7 +18,6 @@ typedef struct concat_slot {
     npyx_source *source;
     npyx_item_walk walk;
     bool is_direct; /* the part's bytes are the result's */
-    int64_t used_at;
 } concat_slot;
 
 typedef struct concat_source {
@@ -25,10 +25,10 @@ typedef struct concat_source {
     const npyx_concat *concat;
     int64_t entry_nbytes; /* of an entry along the axis */
     int64_t chunk_nbytes; /* of the entries of all parts at one place on the axes before it */
-    int64_t nused;
     bool has_threads;   /* which may read parts that are open */
     int64_t passed_off; /* where the last read or block ended */
-    concat_slot slots[NSLOTS];
+    int nslots;
+    concat_slot slots[];
 } concat_source;
 
 /* A range of the result's bytes that lies in one part. */
@@ -74,7 +74,6 @@ static void close_slot(concat_slot *slot) {
     npyx_source_close(slot->source);
     slot->walk = (npyx_item_walk){0};
     slot->source = NULL;
-    slot->used_at = 0;
 }
 
 /* Empties a slot; false if another thread reads from it. That thread counts itself before it looks at the
@@ -92,13 +91,8 @@ static bool leave_slot(concat_slot *slot) {
     return true;
 }
 
-static concat_slot *find_slot(const concat_source *source, int64_t part) {
-    for (int i = 0; i < NSLOTS; i++) {
-        const concat_slot *slot = &source->slots[i];
-        if (__atomic_load_n(&slot->part, __ATOMIC_ACQUIRE) == part)
-            return (concat_slot *)slot;
-    }
-    return NULL;
+static concat_slot *slot_of(const concat_source *source, int64_t part) {
+    return (concat_slot *)&source->slots[part % source->nslots];
 }
 
 /* Whether a part is still what it was; its name is put before the error if it is not. */
@@ -108,34 +102,21 @@ static npyx_status check_slot(const concat_source *source, const concat_slot *sl
                              : source->concat->fail_part(source->concat->ctx, slot->part, status, error);
 }
 
-/* An empty slot, if need be that of the part used least recently, which is checked for the last time. There
- * are more slots than threads, so one of them is not being read from. */
-static npyx_status empty_slot(concat_source *source, concat_slot **emptied, npyx_error *error) {
-    for (int64_t after = -1;;) {
-        concat_slot *slot = NULL;
-        for (int i = 0; i < NSLOTS; i++) {
-            concat_slot *other = &source->slots[i];
-            if (other->used_at > after && (slot == NULL || other->used_at < slot->used_at))
-                slot = other;
-        }
-        if (slot == NULL) {
-            after = -1;
-            continue;
-        }
-        after = slot->used_at;
-        *emptied = slot;
-        if (slot->part >= 0)
-            NPYX_TRY(check_slot(source, slot, error));
-        if (leave_slot(slot))
-            return NPYX_OK;
-    }
+/* Empties a slot; the part in it is checked for the last time. A thread that reads from it is soon done, and
+ * waits for nothing meanwhile. */
+static npyx_status empty_slot(concat_source *source, concat_slot *slot, npyx_error *error) {
+    if (slot->part >= 0)
+        NPYX_TRY(check_slot(source, slot, error));
+    while (!leave_slot(slot))
+        continue;
+    return NPYX_OK;
 }
 
 static npyx_status fill_slot(concat_source *source, concat_slot *slot, int64_t part, npyx_error *error) {
     npyx_status status =
         source->concat->open_part(source->concat->ctx, part, &slot->source, &slot->walk.view, error);
     if (status == NPYX_IO) { /* descriptors may have run out, and other parts have some */
-        for (int i = 0; i < NSLOTS; i++) {
+        for (int i = 0; i < source->nslots; i++) {
             if (source->slots[i].part >= 0 && npyx_source_check(source->slots[i].source, NULL) == NPYX_OK)
                 (void)leave_slot(&source->slots[i]);
         }
@@ -147,9 +128,9 @@ static npyx_status fill_slot(concat_source *source, concat_slot *slot, int64_t p
 /* The slot of a part, which is opened if it is not. */
 static npyx_status take_part_slot(concat_source *source, int64_t part, concat_slot **taken,
                                   npyx_error *error) {
-    concat_slot *slot = find_slot(source, part);
-    if (slot == NULL) {
-        NPYX_TRY(empty_slot(source, &slot, error));
+    concat_slot *slot = slot_of(source, part);
+    if (slot->part != part) {
+        NPYX_TRY(empty_slot(source, slot, error));
         NPYX_TRY(fill_slot(source, slot, part, error));
         const npyx_dtype *from = slot->walk.view.dtype, *to = source->concat->dtype;
         slot->walk.source = slot->source;
@@ -158,7 +139,6 @@ static npyx_status take_part_slot(concat_source *source, int64_t part, concat_sl
                           (from->type != NPYX_STRUCT || !npyx_element_needs_swap(from));
         __atomic_store_n(&slot->part, part, __ATOMIC_SEQ_CST);
     }
-    slot->used_at = ++source->nused;
     *taken = slot;
     return NPYX_OK;
 }
@@ -204,12 +184,26 @@ static void open_ahead(concat_source *source, int64_t off) {
         end = off + NPYX_CONCAT_AHEAD_NBYTES;
     npyx_error error;
     concat_slot *slot = NULL;
-    for (int nopened = 0; off < end && nopened < NSLOTS / 2; nopened++) {
+    for (int nopened = 0; off < end && nopened < source->nslots / 2; nopened++) {
         concat_run run = run_at(source, off, SIZE_MAX);
         if (take_part_slot(source, run.part, &slot, &error) != NPYX_OK)
             return;
         off += (int64_t)run.nbytes;
     }
+}
+
+static npyx_status concat_check(const npyx_source *base, npyx_error *error) {
+    const concat_source *source = (const concat_source *)base;
+    for (int i = 0; i < source->nslots; i++) {
+        if (source->slots[i].part >= 0)
+            NPYX_TRY(check_slot(source, &source->slots[i], error));
+    }
+    return NPYX_OK;
+}
+
+/* The last of several pieces ends a scan, as in a range of a file. */
+static npyx_status check_when_due(const concat_source *source, int64_t off, int64_t end, npyx_error *error) {
+    return off > 0 && end == source->base.nbytes ? concat_check(&source->base, error) : NPYX_OK;
 }
 
 static npyx_status concat_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes,
@@ -230,16 +224,14 @@ static npyx_status concat_read(npyx_source *base, int64_t off, void *bytes, size
     source->passed_off = off;
     if (goes_on && source->has_threads)
         open_ahead(source, off);
-    return NPYX_OK;
+    return check_when_due(source, off - (int64_t)nbytes, off, error);
 }
 
 /* Copies a run that lies in an open part, in any thread. */
 static bool copy_run_aside(const concat_source *source, const concat_run *run, uint8_t *out,
                            uint32_t *crc32) {
-    concat_slot *slot = find_slot(source, run->part);
+    concat_slot *slot = slot_of(source, run->part);
     const uint8_t *read = NULL;
-    if (slot == NULL)
-        return false;
     __atomic_fetch_add(&slot->nreaders, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&slot->part, __ATOMIC_SEQ_CST) == run->part && slot->is_direct &&
         slot->source->is_concurrent && !slot->source->wants_order)
@@ -283,21 +275,12 @@ static npyx_status concat_account(npyx_source *base, int64_t off, const uint8_t 
     }
     source->passed_off = off;
     open_ahead(source, off);
-    return NPYX_OK;
-}
-
-static npyx_status concat_check(const npyx_source *base, npyx_error *error) {
-    const concat_source *source = (const concat_source *)base;
-    for (int i = 0; i < NSLOTS; i++) {
-        if (source->slots[i].part >= 0)
-            NPYX_TRY(check_slot(source, &source->slots[i], error));
-    }
-    return NPYX_OK;
+    return check_when_due(source, end - (int64_t)nbytes, end, error);
 }
 
 static void concat_close(npyx_source *base) {
     concat_source *source = (concat_source *)base;
-    for (int i = 0; i < NSLOTS; i++) {
+    for (int i = 0; i < source->nslots; i++) {
         if (source->slots[i].part >= 0)
             close_slot(&source->slots[i]);
     }
@@ -311,10 +294,13 @@ static const npyx_source_ops concat_ops = {.read = concat_read,
 
 npyx_status npyx_concat_open(npyx_host *host, const npyx_concat *concat, npyx_source **opened,
                              npyx_error *error) {
-    concat_source *source = npyx_alloc_zeroed(host, sizeof *source);
+    int nslots = concat->nparts < MAX_NSLOTS ? (int)concat->nparts : MAX_NSLOTS;
+    concat_source *source =
+        npyx_alloc_zeroed(host, sizeof *source + (size_t)nslots * sizeof source->slots[0]);
     NPYX_TRY(npyx_check_memory(source, error));
     source->concat = concat;
-    source->base = (npyx_source){.ops = &concat_ops, .host = host, .is_concurrent = concat->axis == 0};
+    source->nslots = nslots;
+    source->base = (npyx_source){.ops = &concat_ops, .host = host, .is_concurrent = concat->axis == 0, .has_gaps = concat->has_gaps};
     bool is_empty = false; /* then the other lengths may be of any size, and nothing is read */
     for (int axis = 0; axis < concat->ndim; axis++)
         is_empty |= concat->shape[axis] == 0;
@@ -326,7 +312,7 @@ npyx_status npyx_concat_open(npyx_host *host, const npyx_concat *concat, npyx_so
     for (int axis = 0; axis < concat->axis && !is_empty; axis++)
         source->base.nbytes *= concat->shape[axis];
     source->has_threads = npyx_nthreads(host) > 1;
-    for (int i = 0; i < NSLOTS; i++)
+    for (int i = 0; i < source->nslots; i++)
         source->slots[i].part = -1;
     *opened = &source->base;
     return NPYX_OK;

@@ -183,6 +183,7 @@ npyx_status npyx_view_source_open(npyx_source *payload, const npyx_view *view, c
                                  .nbytes = npyx_view_nelem(view) * dtype->itemsize,
                                  .is_forward = payload->is_forward || !is_contiguous,
                                  .is_inflated = payload->is_inflated,
+                                 .has_gaps = is_converted || payload->has_gaps,
                                  .is_concurrent = is_contiguous && is_converted && payload->is_concurrent &&
                                                   !payload->wants_order};
     *opened = &source->base;

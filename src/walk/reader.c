@@ -339,7 +339,12 @@ npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows
         if (reader->block_nbytes < max_nbytes)
             reader->block_nbytes = grown_nbytes < max_nbytes ? grown_nbytes : max_nbytes;
     }
-    return fill_rows(reader, row, nrows, error);
+    npyx_status status = fill_rows(reader, row, nrows, error);
+    while (status == NPYX_INVALID && reader->source->has_gaps && nrows > 1) { /* the rows before the gap */
+        nrows = nrows / 2;
+        status = fill_rows(reader, row, nrows, error);
+    }
+    return status;
 }
 
 npyx_status npyx_reader_fill_all(npyx_reader *reader, npyx_error *error) {

@@ -3,6 +3,7 @@ file. NumPy is the oracle."""
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -232,3 +233,43 @@ def test_views_nest_as_deep_as_others(db, folder):
         call = f"npy_slice({call}, '1:')"
     assert db.execute(f"SELECT npy_sum({call})").fetchone() == (float(sum(range(15, 40))),)
     assert "16 deep" in error_of(db, f"SELECT npy_slice({call}, '1:')")
+
+
+GAPS = {
+    "a division by 0": ("npy_calc('6 // a', {})", lambda a: 6 // a, "divi"),
+    "a value that does not fit": ("npy_astype(npy_calc('a * 100', {}), 'i1')", lambda a: a * 100, "int8"),
+    "in a slice": ("npy_slice(npy_calc('6 // a', {}), ':-1')", lambda a: 6 // a[:-1], "divi"),
+    "in a slice with a step": ("npy_slice(npy_calc('6 // a', {}), '::2')", lambda a: 6 // a[::2], "divi"),
+    "in a concatenation": ("npy_concat(npy_calc('6 // a', {}))", lambda a: 6 // a, "divi"),
+}
+
+
+@pytest.mark.parametrize("nelem", [7, 5000, 400_000])
+@pytest.mark.parametrize("gap", GAPS)
+def test_items_before_one_that_has_no_value_are_read(db, folder, gap, nelem):
+    """And those after it by look-ups, however many are read or held at a time."""
+    call, compute, words = GAPS[gap]
+    array = np.ones(nelem, "i4")
+    at = nelem - 3 if nelem > 7 else 4
+    at -= at % 2
+    array[at] = 0 if "6" in call else 9
+    write("x.npy", npy_bytes(array))
+    with np.errstate(all="ignore"):
+        expected = compute(array)
+    handle = call.format("(SELECT array FROM npy_file('x.npy'))")
+    step = 2 if "::2" in call else 1
+    first = at // step
+    cursor = db.execute(f"SELECT value FROM npy_rows({handle})")
+    got = [cursor.fetchone()[0] for _ in range(first - 1)]  # Python's cursor is always one row ahead
+    assert got == expected[: first - 1].tolist()
+    with pytest.raises(sqlite3.Error, match=words):
+        cursor.fetchall()
+    assert db.execute(f"SELECT value FROM npy_rows({handle}) LIMIT 1").fetchall() == [(int(expected[0]),)]
+    (handle_bytes,) = db.execute(f"SELECT {handle}").fetchone()
+    for row in [*range(max(first - 12, 0), first), *range(first + 1, len(expected))]:
+        assert db.execute("SELECT npy_get(?, ?)", (handle_bytes, row)).fetchone() == (int(expected[row]),)
+    wanted = [row for row in (0, 1, first - 1, first + 1) * 9 if row < len(expected)]
+    joined = db.execute("SELECT r.value, v.value FROM json_each(?) AS r JOIN npy_rows(?) AS v ON v.row = r.value", (json.dumps(wanted), handle_bytes)).fetchall()
+    assert joined == [(row, int(expected[row])) for row in wanted]
+    assert words in error_of(db, "SELECT npy_get(?, ?)", handle_bytes, first)
+    assert words in error_of(db, "SELECT npy_sum(?)", handle_bytes)

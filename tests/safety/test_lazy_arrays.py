@@ -275,9 +275,9 @@ def test_a_read_that_failed_is_not_gone_on_from(db, folder):
         db.set_progress_handler(None, 0)
 
 
-def test_a_part_that_was_closed_is_checked_first(connect, folder):
+@pytest.mark.parametrize("n", [3, 120, 300])
+def test_a_part_that_was_closed_is_checked_first(connect, folder, n):
     """A part of an archive does not end its file, where changes are looked for; many parts later it was closed unlooked at."""
-    n = 120
     for i in range(n):
         write(f"x-{i:03}.npz", npz_bytes({"a": np.full(3000, i), "b": np.arange(3)}))
     db = connect()
