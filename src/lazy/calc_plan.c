@@ -219,7 +219,10 @@ static npyx_status set_loop(npyx_calc_step *step, npyx_type work, npyx_error *er
     step->work = is_half ? NPYX_F4 : work;
     step->loop = npyx_calc_loop_of(step->op, step->work);
     if (step->loop == NULL)
-        return fail_types(error, step, work, step->op == NPYX_OP_SUB && work == NPYX_BOOL ? "; `^` is" : "");
+        return fail_types(error, step, work,
+                          step->op == NPYX_OP_SUB && work == NPYX_BOOL ? "; `^` is"
+                          : step->op == NPYX_OP_XOR                    ? "; a power is `**`"
+                                                                       : "");
     bool makes_bools = step->op <= NPYX_OP_NE || step->op == NPYX_OP_ISNAN || step->op == NPYX_OP_ISFINITE;
     bool makes_parts = step->op == NPYX_OP_ABS && calc_is_complex(work);
     step->made = makes_bools ? NPYX_BOOL : makes_parts ? npyx_type_part(work) : step->work;

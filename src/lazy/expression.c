@@ -83,32 +83,54 @@ static bool is_at(const expression_parser *p, const char *text) {
     return p->nbytes - p->off >= nbytes && memcmp(p->text + p->off, text, nbytes) == 0;
 }
 
-/* What Python writes otherwise than here. */
+/* What Python, NumPy or SQL write otherwise than here. */
 static const struct {
-    const char *name, *advice;
-} pythons[] = {{"and", "& with parentheses around each side"},
+    const char *spelling, *advice;
+} foreign[] = {{"and", "& with parentheses around each side"},
                {"or", "| with parentheses around each side"},
                {"not", "~ before a condition in parentheses"},
+               {"&&", "& with parentheses around each side"},
+               {"||", "| with parentheses around each side"},
+               {"!", "~ before a condition in parentheses"},
+               {"<>", "!="},
+               {"=", "=="},
+               {"[", "npy_slice(array, ...) for the operand"},
+               {"if", "where(condition, x, y)"},
+               {"iif", "where(condition, x, y)"},
                {"max", "maximum(a, b)"},
-               {"min", "minimum(a, b)"}};
-enum { NPYTHONS = sizeof pythons / sizeof pythons[0] };
+               {"min", "minimum(a, b)"},
+               {"pow", "a ** b"},
+               {"power", "a ** b"},
+               {"mod", "a % b"},
+               {"np", "the function's name alone"},
+               {"ln", "log(a)"},
+               {"sum", "npy_sum(array), whose result may be an operand"},
+               {"mean", "npy_mean(array), whose result may be an operand"},
+               {"std", "npy_std(array), whose result may be an operand"}};
+enum { NFOREIGN = sizeof foreign / sizeof foreign[0] };
 
-/* The number of the word of Python at off, NPYTHONS when there is none. */
-static size_t python_at(const expression_parser *p) {
-    size_t i = 0, nbytes = name_nbytes(p, p->off);
-    while (i < NPYTHONS && !npyx_is_same(p->text + p->off, nbytes, pythons[i].name, strlen(pythons[i].name)))
-        i++;
-    return i;
+/* Whether it is what stands at off. The first of two characters may have been read as an operator. */
+static bool is_foreign_at(const expression_parser *p, const char *spelling) {
+    size_t nbytes = strlen(spelling);
+    if (is_letter(spelling[0]))
+        return npyx_is_same(p->text + p->off, name_nbytes(p, p->off), spelling, nbytes);
+    if (nbytes == 1)
+        return is_at(p, spelling) && !is_at(p, "==");
+    return p->off > 0 && p->text[p->off - 1] == spelling[0] && is_at(p, spelling + 1);
 }
 
-static npyx_status fail_python(expression_parser *p, size_t i) {
-    return fail_at(p, p->off, "'%s' is not for arrays: write %s", pythons[i].name, pythons[i].advice);
+/* Says how what stands at off is written here; NPYX_OK if it is nothing known. */
+static npyx_status check_foreign(expression_parser *p) {
+    for (size_t i = 0; i < NFOREIGN; i++) {
+        if (is_foreign_at(p, foreign[i].spelling))
+            return fail_at(p, p->off, "'%s' has no meaning here; write %s", foreign[i].spelling,
+                           foreign[i].advice);
+    }
+    return NPYX_OK;
 }
 
 static npyx_status expression_fail_here(expression_parser *p, const char *expected) {
-    size_t python = python_at(p);
-    if (python < NPYTHONS)
-        return fail_python(p, python);
+    NPYX_TRY(check_foreign(p));
     return fail_at(p, p->off, "%s is expected in the expression", expected);
 }
 
@@ -192,9 +214,7 @@ static npyx_status parse_number(expression_parser *p, int *number) {
 }
 
 static npyx_status expression_fail_name(expression_parser *p, size_t nbytes) {
-    size_t python = python_at(p);
-    if (python < NPYTHONS)
-        return fail_python(p, python);
+    NPYX_TRY(check_foreign(p));
     char names[NPYX_MESSAGE_NBYTES];
     npyx_buffer list = npyx_buffer_over(names, sizeof names);
     for (npyx_op op = NPYX_OP_ABS; op < NPYX_NOPS; op++)
