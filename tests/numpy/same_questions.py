@@ -86,6 +86,11 @@ def arrays_of(subject):
     return f"npy_file({source.text}, :member)", parameters | {"slice": view.slice}, "npy_slice(array, :slice)"
 
 
+def stored(subject, call):
+    """The array as a BLOB: of a handle of an array that is made when it is read, these functions give another handle."""
+    return f"npy_copy({call})" if subject.source.how in ("concat", "calc") else call
+
+
 def some(rng, names, most=None):
     """Some of the names, often one."""
     count = 1 if chance(rng, 0.35) else int(rng.integers(1, most or len(names), endpoint=True))
@@ -421,7 +426,7 @@ def contents(rng, subject):
         return Question(f"SELECT npy_data({array}) FROM {text}", parameters, {}, check_data(subject))
     if kind == "slice":
         check = check_bytes(subject, npy_bytes) if view.array is not None and view.array.dtype.names is None else None
-        return Question(f"SELECT npy_slice(array, :slice) FROM {text}", parameters | {"slice": view.slice}, {}, check)
+        return Question(f"SELECT {stored(subject, 'npy_slice(array, :slice)')} FROM {text}", parameters | {"slice": view.slice}, {}, check)
     if kind == "hash":
         return Question(f"SELECT npy_hash(npy_data({array})), npy_shape({array}), npy_dtype({array}), npy_size({array}), npy_valid(array) FROM {text}", parameters)
     if kind == "order":
@@ -430,8 +435,8 @@ def contents(rng, subject):
     if kind == "transpose":
         return Question(f"SELECT npy_transpose({array}) FROM {text}", parameters)
     if kind == "reshape":
-        return Question(f"SELECT npy_reshape({array}, :shape) FROM {text}", parameters | {"shape": pick(rng, ["[-1]", "[-1, 1]", "[2, -1]", "[1, -1, 3]"])})
-    return Question(f"SELECT npy_astype({array}, :dtype) FROM {text}", parameters | {"dtype": pick(rng, ["<f4", ">f8", "<i8", "u1", "<f2", "c8", "?", ">u8", "f16"])})
+        return Question(f"SELECT {stored(subject, f'npy_reshape({array}, :shape)')} FROM {text}", parameters | {"shape": pick(rng, ["[-1]", "[-1, 1]", "[2, -1]", "[1, -1, 3]"])})
+    return Question(f"SELECT {stored(subject, f'npy_astype({array}, :dtype)')} FROM {text}", parameters | {"dtype": pick(rng, ["<f4", ">f8", "<i8", "u1", "<f2", "c8", "?", ">u8", "f16"])})
 
 
 def as_json(rng, subject):
