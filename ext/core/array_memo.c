@@ -79,7 +79,7 @@ static npyx_status open_array(npyext_connection *connection, npyext_memo_array *
     NPYX_TRY(find_entry(known, handle->index, error));
     NPYX_TRY(npyx_archive_describe(archive, handle->index, &known->array, error));
     if (!known->array.is_array)
-        return npyx_archive_fail_no_array(archive, error);
+        return npyx_archive_fail_no_array(error);
     return npyx_archive_open_payload(archive, handle->index, &known->payload, error);
 }
 

@@ -34,10 +34,12 @@ static npyx_status survey_begin(npyext_cursor *cursor, const npyext_request *req
     return npyext_scan_begin(&cursor->scan, request, methods_of(cursor)->keeps_files, error);
 }
 
-static npyx_status survey_check_format(const survey_cursor *survey, npyx_error *error) {
+static npyx_status survey_check_format(survey_cursor *survey, npyx_error *error) {
     npyx_format format = survey->base.scan.opened.archive->format;
     int only_format = methods_of(&survey->base)->only_format;
     if (only_format < 0 || (int)format == only_format)
+        return NPYX_OK;
+    if (only_format == NPYX_FORMAT_NPZ && npyext_opened_zip(&survey->base.scan.opened))
         return NPYX_OK;
     return npyx_fail(error, NPYX_INVALID, 0, "is a .%s file, not %s .%s; %s lists it",
                      npyx_format_name(format), only_format == NPYX_FORMAT_NPZ ? "an" : "a",
@@ -443,7 +445,7 @@ static npyx_status file_visit(survey_cursor *survey, npyx_error *error) {
     if (survey->base.selection.array.is_array && !is_host_fault)
         return NPYX_OK;
     if (status == NPYX_OK && npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]))
-        return npyx_archive_fail_no_array(scan->opened.archive, error);
+        return npyx_archive_fail_no_array(error);
     return status == NPYX_OK ? NPYX_DONE : status;
 }
 

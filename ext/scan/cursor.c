@@ -57,10 +57,9 @@ static npyx_status selection_open(npyext_selection *selection, const npyext_scan
     npyx_archive *archive = scan->opened.archive;
     NPYX_TRY(npyx_archive_describe(archive, scan->index, &selection->array, error));
     if (!selection->array.is_array) {
-        bool is_said = scan->index > 0 || !npyx_archive_is_pytorch(archive); /* once per file is enough */
-        if (!npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]) && is_said)
+        if (!npyext_argument_is_given(&scan->arguments[NPYEXT_MEMBER]))
             return NPYX_DONE;
-        return npyx_archive_fail_no_array(archive, error);
+        return npyx_archive_fail_no_array(error);
     }
     if (!scan->function->takes_objects)
         NPYX_TRY(npyx_array_check_values(&selection->array, error));

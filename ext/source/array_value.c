@@ -450,7 +450,7 @@ npyx_status npyext_member_append_npy(npyx_archive *archive, int64_t index, npyx_
     npyx_array_init(&array, out->host);
     npyx_status status = npyx_archive_describe(archive, index, &array, error);
     if (status == NPYX_OK && !array.is_array)
-        status = npyx_archive_fail_no_array(archive, error);
+        status = npyx_archive_fail_no_array(error);
     if (status == NPYX_OK)
         status = npyx_archive_open_payload(archive, index, &payload, error);
     if (status == NPYX_OK)

@@ -195,7 +195,7 @@ static npyx_status take_entry(lazy_concat *lazy, int64_t file, const npyext_open
     npyx_status status = npyx_archive_describe(opened->archive, index, &array, error);
     bool is_passed_over = status == NPYX_OK && !array.is_array && !is_asked_for;
     if (status == NPYX_OK && !array.is_array && is_asked_for)
-        status = npyx_archive_fail_no_array(opened->archive, error);
+        status = npyx_archive_fail_no_array(error);
     if (status == NPYX_OK && array.is_array)
         status = take_part_shape(lazy, &array, error);
     status = place_part(lazy, file, opened->archive, index, status, error);

@@ -3,7 +3,7 @@
  * another dtype.
  */
 #include "item/convert.h"
-#include "lazy/view_source.h"
+#include "walk/view_source.h"
 #include "lazy_array.h"
 
 typedef struct lazy_view {
@@ -65,13 +65,15 @@ static bool view_is_untouched(npyext_lazy *base, int64_t tick) {
 static const char *view_path_of(const npyext_lazy *base, int64_t entry) {
     const lazy_view *lazy = (const lazy_view *)base;
     const npyx_view *view = &lazy->view;
-    if (!lazy->has_place || view->file_ndim == 0)
+    const npyext_lazy *of = (const npyext_lazy *)lazy->operand.opened.archive;
+    bool has_paths = lazy->has_place && base->depth > 1 && of->methods->path_of != NULL;
+    if (!has_paths || view->file_ndim == 0)
         return NULL;
     if (view->fixed[0] >= 0)
-        return npyext_lazy_path_of(lazy->operand.opened.archive, view->fixed[0]);
+        return of->methods->path_of(of, view->fixed[0]);
     if (view->file_axis[0] != 0 || entry < 0 || entry >= view->shape[0])
         return NULL;
-    return npyext_lazy_path_of(lazy->operand.opened.archive, view->first[0] + entry * view->step[0]);
+    return of->methods->path_of(of, view->first[0] + entry * view->step[0]);
 }
 
 static void view_close(npyext_lazy *base) {

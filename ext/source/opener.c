@@ -296,11 +296,21 @@ npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files
     return status;
 }
 
+bool npyext_opened_zip(npyext_opened *opened) {
+    npyx_archive *zip =
+        opened->archive->format == NPYX_FORMAT_TORCH ? npyx_archive_torch_zip(opened->archive) : NULL;
+    if (zip == NULL)
+        return false;
+    opened->torch = opened->archive;
+    opened->archive = zip;
+    return true;
+}
+
 void npyext_opened_close(npyext_connection *connection, npyext_opened *opened) {
     if (opened->cached != NULL)
         npyext_cache_release(connection, opened->cached);
     else
-        npyx_archive_close(opened->archive);
+        npyx_archive_close(opened->torch != NULL ? opened->torch : opened->archive);
     *opened = (npyext_opened){0};
 }
 
@@ -344,7 +354,7 @@ static npyx_status operand_describe_array(npyext_operand *operand, npyx_error *e
     npyx_archive *archive = operand->opened.archive;
     npyx_status status = npyx_archive_describe(archive, operand->index, &operand->described, error);
     if (status == NPYX_DONE || (status == NPYX_OK && !operand->described.is_array))
-        status = npyx_archive_fail_no_array(archive, error);
+        status = npyx_archive_fail_no_array(error);
     NPYX_TRY(status);
     return npyx_array_check_values(&operand->described, error);
 }

@@ -44,6 +44,7 @@ const char *npyext_source_shown(const npyext_argument *source);
 typedef struct npyext_opened {
     npyx_archive *archive;      /* NULL: nothing is open */
     npyext_cached_file *cached; /* the archive's owner; NULL for a BLOB's archive */
+    npyx_archive *torch;        /* whose zip the archive is; else NULL */
     /* what is known without reading it, even if it is not an archive */
     bool is_known; /* it could be opened: info.nbytes is set */
     bool is_file;  /* not a BLOB: all of info is set */
@@ -55,6 +56,8 @@ typedef struct npyext_opened {
  * too. */
 npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files, size_t index, int64_t tick,
                               npyext_opened *opened, npyx_error *error);
+/* Of a torch file that is a zip, makes archive that zip; false for all others. */
+bool npyext_opened_zip(npyext_opened *opened);
 /* Accepts one that is not open. */
 void npyext_opened_close(npyext_connection *connection, npyext_opened *opened);
 

@@ -82,7 +82,7 @@ static npyx_status add_entry(npyext_layout *layout, int64_t index, bool is_asked
     layout->at = &added->entry;
     NPYX_TRY(npyx_archive_describe(archive, index, &added->array, error));
     if (!added->array.is_array && is_asked_for)
-        return npyx_archive_fail_no_array(archive, error);
+        return npyx_archive_fail_no_array(error);
     if (added->array.is_array) {
         NPYX_TRY(make_form(layout, added, error));
         if (layout->reads_values && added->array.dtype->has_objects)

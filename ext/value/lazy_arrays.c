@@ -1,5 +1,5 @@
 /* npy_calc(expression, a, b, ...) and npy_concat(source [, member [, axis]]), arrays that are made when they
- * are read; what other functions make of those; and npy_copy(array), which makes a BLOB of any array. */
+ * are read; and npy_copy(array), which makes a BLOB of any array. */
 #include "scalars.h"
 
 /* An argument in place. NPYX_DONE if it is NULL. */
@@ -92,20 +92,3 @@ static npyx_status call_concat(npyext_call *c) {
 NPYEXT_SCALAR(npy_concat, ANYTHING, BLOB, call_concat, "npy_concat('x-*.npy')");
 
 NPYEXT_SCALAR(npy_copy, ITEMS, BLOB, npyext_call_append_view, "npy_copy(array)");
-
-/* ---- arrays made of those ---- */
-
-bool npyext_call_is_lazy(const npyext_call *c) {
-    return c->value.bytes == NULL && c->value.known->part.recipe != NULL;
-}
-
-npyx_status npyext_call_stay_lazy(npyext_call *c, npyext_recipe_kind kind, const npyx_value *change) {
-    npyext_recipe recipe = {.kind = kind, .narguments = 2};
-    char shown[SHOWN_NBYTES];
-    NPYX_TRY(borrow(c, 0, &recipe.arguments[0]));
-    recipe.arguments[1] =
-        (npyext_argument){.type = SQLITE_TEXT, .bytes = change->bytes, .nbytes = change->nbytes};
-    sqlite3_snprintf(sizeof shown, shown, "%s(%!.60s, %!.40Q)", c->caller->name, c->value.known->path,
-                     change->bytes);
-    return npyext_lazy_append_handle(c->value.connection, &recipe, shown, &c->out, &c->error);
-}

@@ -71,6 +71,24 @@ npyx_status npyext_call_append_view(npyext_call *c) {
                                          &c->error);
 }
 
+bool npyext_call_is_lazy(const npyext_call *c) {
+    return c->value.bytes == NULL && c->value.known->part.recipe != NULL;
+}
+
+npyx_status npyext_call_stay_lazy(npyext_call *c, npyext_recipe_kind kind, const npyx_value *change) {
+    npyx_value handle;
+    char shown[512]; /* 100 characters of texts, each of at most four bytes, and the function's name */
+    NPYX_TRY(npyext_value_read(c->argv[0], &handle, &c->error));
+    npyext_recipe recipe = {
+        .kind = kind,
+        .narguments = 2,
+        .arguments = {{.type = SQLITE_BLOB, .bytes = handle.bytes, .nbytes = handle.nbytes},
+                      {.type = SQLITE_TEXT, .bytes = change->bytes, .nbytes = change->nbytes}}};
+    sqlite3_snprintf(sizeof shown, shown, "%s(%!.60s, %!.40Q)", c->caller->name, c->value.known->path,
+                     change->bytes);
+    return npyext_lazy_append_handle(c->value.connection, &recipe, shown, &c->out, &c->error);
+}
+
 npyx_status npyext_call_append_array(npyext_call *c, const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                      int64_t nelem, uint8_t **items) {
     npyx_header_npy_append(dtype, ndim, shape, false, &c->out);

@@ -13,22 +13,6 @@ struct npyx_objects {
 
 /* ---- objects: reading ---- */
 
-/* Reads the bytes after the header. A deflated member only claims how many there are, and a gzip file does
- * not say. */
-static npyx_status objects_read_pickle(npyx_source *payload, int64_t off, npyx_buffer *pickle,
-                                       npyx_error *error) {
-    size_t nbytes = NPYX_PICKLE_PIECE_NBYTES;
-    while (nbytes == NPYX_PICKLE_PIECE_NBYTES) {
-        if (!npyx_buffer_reserve(pickle, NPYX_PICKLE_PIECE_NBYTES))
-            return npyx_buffer_check(pickle, error);
-        NPYX_TRY(npyx_source_read(payload, off + (int64_t)pickle->nbytes, pickle->bytes + pickle->nbytes,
-                                  NPYX_PICKLE_PIECE_NBYTES, &nbytes, error));
-        pickle->nbytes += nbytes;
-        NPYX_TRY(npyx_poll(pickle->host, error));
-    }
-    return NPYX_OK;
-}
-
 static npyx_status objects_fail(const npyx_array *array, const char *what, npyx_error *error) {
     return npyx_fail_as(error, NPYX_KIND_OBJECTS, NPYX_CORRUPT, array->data_off, "the pickle holds %s", what);
 }
@@ -74,7 +58,7 @@ static npyx_status objects_make(npyx_objects *made, npyx_source *payload, const 
                                 npyx_error *error) {
     npyx_object *root, *list;
     uint8_t *items = NULL;
-    NPYX_TRY(objects_read_pickle(payload, array->data_off, &made->pickle, error));
+    NPYX_TRY(npyx_pickle_fetch(payload, array->data_off, &made->pickle, error));
     const uint8_t *bytes = (const uint8_t *)made->pickle.bytes;
     npyx_budget budget =
         npyx_budget_of(made->arena.host, npyx_budget_allowance((uint64_t)made->pickle.nbytes));
@@ -84,7 +68,7 @@ static npyx_status objects_make(npyx_objects *made, npyx_source *payload, const 
                      .nbytes = made->pickle.nbytes,
                      .base_off = array->data_off,
                      .error = error};
-    NPYX_TRY(npyx_pickle_read(&made->arena, &budget, bytes, p.nbytes, array->data_off, &root, NULL, error));
+    NPYX_TRY(npyx_pickle_read(&made->arena, &budget, bytes, p.nbytes, array->data_off, false, &root, NULL, error));
     p.op_off = p.nbytes; /* what follows belongs to no opcode */
     NPYX_TRY(objects_list(&p, root, array, &list));
     const npyx_dtype *held;
@@ -245,26 +229,8 @@ npyx_status npyx_archive_entry_asked_for(npyx_archive *archive, int64_t index, n
                      "there is no array number %" PRId64 " (there are %" PRId64 ", from 0)", index, count);
 }
 
-/* torch/serialization.py: `NAME/data.pkl` is written first, after at most a few records of a few bytes. */
-bool npyx_archive_is_pytorch(npyx_archive *archive) {
-    enum { NFIRST = 4 };
-    static const char pickle[] = "/data.pkl";
-    npyx_entry entry;
-    for (int64_t i = 0; i < NFIRST && archive->format == NPYX_FORMAT_NPZ; i++) {
-        if (npyx_archive_entry(archive, i, &entry, NULL) != NPYX_OK)
-            return false;
-        npyx_span filename = {entry.zip->filename, entry.zip->filename_nbytes};
-        if (filename.nbytes > strlen(pickle) && npyx_span_ends(filename, pickle))
-            return true;
-    }
-    return false;
-}
-
-static const char pytorch_hint[] = "; the file is a PyTorch one, which torch.load reads";
-
-npyx_status npyx_archive_fail_no_array(npyx_archive *archive, npyx_error *error) {
-    return npyx_fail(error, NPYX_CORRUPT, -1, "is not a .npy array (the magic bytes are missing%s)",
-                     npyx_archive_is_pytorch(archive) ? pytorch_hint : "");
+npyx_status npyx_archive_fail_no_array(npyx_error *error) {
+    return npyx_fail(error, NPYX_CORRUPT, -1, "is not a .npy array (the magic bytes are missing)");
 }
 
 static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_t name_nbytes,
@@ -285,9 +251,8 @@ static npyx_status fail_not_found(npyx_archive *archive, const char *name, size_
     if (list.nbytes == 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s': the file holds none",
                          NPYX_SHOWN(name, name_nbytes, 100));
-    return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s' (there are %s%s)",
-                     NPYX_SHOWN(name, name_nbytes, 100), npyx_name_list_text(&list),
-                     npyx_archive_is_pytorch(archive) ? pytorch_hint : "");
+    return npyx_fail(error, NPYX_NOT_FOUND, -1, "there is no array '%.*s' (there are %s)",
+                     NPYX_SHOWN(name, name_nbytes, 100), npyx_name_list_text(&list));
 }
 
 /* Learns the names of all entries: in a damaged archive those up to the fault, which is reported every
@@ -348,6 +313,6 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
 }
 
 const char *npyx_format_name(npyx_format format) {
-    static const char *const names[] = {"npy", "npz", "ten", "tar", "safetensors"};
+    static const char *const names[] = {"npy", "npz", "ten", "tar", "safetensors", "torch"};
     return names[format];
 }

@@ -1,6 +1,6 @@
 /*
  * A file of arrays, behind one interface: a .npy (one, or several in a row), an .npz (a zip of .npy files), a
- * .ten (chunks), a .tar of any of these, or a .safetensors.
+ * .ten (chunks), a .tar of any of these, a .safetensors, or what torch.save writes.
  *
  * Entries are numbered from 0 in the order of the file; in an .npz every zip entry counts, array or not.
  * Headers and directories are read on demand, data never.
@@ -17,13 +17,15 @@ typedef enum npyx_format {
     NPYX_FORMAT_NPZ,
     NPYX_FORMAT_TEN,
     NPYX_FORMAT_TAR,
-    NPYX_FORMAT_SAFETENSORS
+    NPYX_FORMAT_SAFETENSORS,
+    NPYX_FORMAT_TORCH
 } npyx_format;
 
 /* One entry. The texts are valid as long as the archive, a .ten's only until the next entry is asked for. */
 typedef struct npyx_entry {
     /* The array's name, UTF-8: for a member of an .npz or a tar without `.npy`, for an array inside a tar's
-     * member MEMBER:ARRAY, for a .ten its info, for a safetensors the tensor's name, '' for a .npy. */
+     * member MEMBER:ARRAY, for a .ten its info, for a safetensors the tensor's name, for a torch file the way
+     * to it, '' for a .npy. */
     const char *name;
     size_t name_nbytes;
     size_t member_nbytes; /* for an .npz or a tar: name including the omitted `.npy` */
@@ -101,11 +103,11 @@ static inline npyx_status npyx_archive_describe(npyx_archive *archive, int64_t i
     return archive->ops->describe(archive, index, array, error);
 }
 
-/* The failure of an entry that should be an array but is not; says what the file is, if that is known. */
-npyx_status npyx_archive_fail_no_array(npyx_archive *archive, npyx_error *error);
+/* The failure of an entry that should be an array but is not. */
+npyx_status npyx_archive_fail_no_array(npyx_error *error);
 
-/* Whether it is a zip of torch.save's: a pickle of tensors, with their bytes beside it. */
-bool npyx_archive_is_pytorch(npyx_archive *archive);
+/* The zip that a torch file is, NULL if it is none. It lives as long as the archive. */
+npyx_archive *npyx_archive_torch_zip(npyx_archive *archive);
 
 /* Where the entry's bytes begin in the file (for an .npz's as stored, deflated or not). */
 static inline npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off,
@@ -129,7 +131,7 @@ npyx_status npyx_archive_open_values(npyx_archive *archive, int64_t index, npyx_
 /* The `__metadata__` of a safetensors file, JSON valid as long as the archive. False: there is none. */
 bool npyx_archive_metadata(const npyx_archive *archive, const char **text, size_t *nbytes);
 
-/* `npy`, `npz`, `ten`, `tar`, `safetensors`. */
+/* `npy`, `npz`, `ten`, `tar`, `safetensors`, `torch`. */
 const char *npyx_format_name(npyx_format format);
 
 /* `stored`, `deflate`, `bzip2`, ...; NULL for a method without a name. */
@@ -163,7 +165,13 @@ npyx_status npyx_archive_tar_open(npyx_source *source, bool is_inflated, npyx_ar
 /* A safetensors file with the first bytes head. */
 npyx_status npyx_archive_safetensors_open(npyx_source *source, const uint8_t *head, size_t head_nbytes,
                                           npyx_archive **archive, npyx_error *error);
-/* A zip, which if is_prefixed follows something else; NPYX_DONE when there is none. */
+/* A zip, which if is_prefixed follows something else; NPYX_DONE when there is none. An .npz, or if it has a
+ * NAME/data.pkl a torch file. */
+npyx_status npyx_archive_zip_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
+                                  npyx_error *error);
+/* A torch file that is no zip. */
+npyx_status npyx_archive_torch_open(npyx_source *source, npyx_archive **archive, npyx_error *error);
+/* The same as npyx_archive_zip_open, always as an .npz. */
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error);
 

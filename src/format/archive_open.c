@@ -25,7 +25,7 @@ static npyx_status open_unknown(npyx_source *source, const uint8_t *head, size_t
     const char *what = npyx_lookalike(head, nbytes);
     npyx_status status = NPYX_DONE;
     if (what == NULL || may_unpack_itself(head, nbytes))
-        status = npyx_archive_npz_open(source, true, archive, error);
+        status = npyx_archive_zip_open(source, true, archive, error);
     return status == NPYX_DONE ? fail_unknown(head, nbytes, what, error) : status;
 }
 
@@ -60,13 +60,15 @@ static npyx_status open_by_magic(npyx_source **opened, npyx_hint hint, npyx_arch
     if (npyx_begins_npy(head, nbytes))
         return npyx_archive_series_open(source, NPYX_FORMAT_NPY, head, nbytes, archive, error);
     if (npyx_begins_zip(head, nbytes))
-        return npyx_archive_npz_open(source, false, archive, error);
+        return npyx_archive_zip_open(source, false, archive, error);
     if (npyx_begins_ten(head, nbytes) || (nbytes == 0 && hint == NPYX_HINT_TEN))
         return npyx_archive_series_open(source, NPYX_FORMAT_TEN, head, nbytes, archive, error);
     if (is_tar(head, nbytes, hint))
         return npyx_archive_tar_open(source, false, archive, error);
     if (npyx_begins_safetensors(head, nbytes))
         return npyx_archive_safetensors_open(source, head, nbytes, archive, error);
+    if (npyx_begins_torch(head, nbytes))
+        return npyx_archive_torch_open(source, archive, error);
     if (npyx_begins_gzip(head, nbytes))
         return open_gzip(opened, hint, archive, error);
     if (nbytes == 0)

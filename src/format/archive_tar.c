@@ -113,7 +113,7 @@ static npyx_status tar_open_member(npyx_source *source, const uint8_t *head, siz
             source, npyx_begins_npy(head, head_nbytes) ? NPYX_FORMAT_NPY : NPYX_FORMAT_TEN, head, head_nbytes,
             archive, error);
     else if (npyx_begins_zip(head, head_nbytes))
-        status = npyx_archive_npz_open(source, false, archive, error);
+        status = npyx_archive_zip_open(source, false, archive, error);
     if (status != NPYX_OK)
         npyx_source_close(source);
     return status;

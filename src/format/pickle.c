@@ -27,9 +27,11 @@ static void *pickle_grow(npyx_pickle *p, void *values, int64_t n, int64_t *capac
 }
 
 static npyx_status pickle_take(npyx_pickle *p, uint64_t nbytes, const uint8_t **bytes) {
-    if (nbytes > p->nbytes - p->off)
+    if (nbytes > p->nbytes - p->off) {
+        p->is_short = true;
         return npyx_pickle_fail(p, "%" PRIu64 " bytes are wanted, the pickle ends after %zu", nbytes,
                                 p->nbytes - p->off);
+    }
     *bytes = p->bytes + p->off;
     p->off += (size_t)nbytes;
     return NPYX_OK;
@@ -61,8 +63,10 @@ static npyx_status pickle_take_counted(npyx_pickle *p, int number_nbytes, bool i
 static npyx_status pickle_line(npyx_pickle *p, const char **line, size_t *nbytes) {
     const uint8_t *begin = p->bytes + p->off;
     const uint8_t *end = memchr(begin, '\n', p->nbytes - p->off);
-    if (end == NULL)
+    if (end == NULL) {
+        p->is_short = true;
         return npyx_pickle_fail(p, "its line has no end");
+    }
     *line = (const char *)begin;
     *nbytes = (size_t)(end - begin);
     p->off += *nbytes + 1;
@@ -582,7 +586,8 @@ static npyx_status op_proto(npyx_pickle *p) {
 static npyx_status op_frame(npyx_pickle *p) {
     uint64_t nbytes;
     NPYX_TRY(pickle_number(p, 8, &nbytes));
-    return nbytes <= p->nbytes - p->off
+    p->is_short = nbytes > p->nbytes - p->off;
+    return !p->is_short
                ? NPYX_OK
                : npyx_pickle_fail(p, "a frame of %" PRIu64 " bytes, where %zu are left", nbytes,
                                   p->nbytes - p->off);
@@ -595,6 +600,41 @@ static npyx_status op_stop(npyx_pickle *p) {
 
 static npyx_status op_elsewhere(npyx_pickle *p) {
     return npyx_pickle_fail_unsupported(p, "it refers to what is not in the file");
+}
+
+/* A persistent id becomes a call of something that no pickle can name: globals have a point in them. */
+static const char persistent_name[] = "persistent id";
+
+static npyx_status pickle_push_persistent(npyx_pickle *p, npyx_object *id) {
+    npyx_object *args;
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_TUPLE, &args));
+    NPYX_TRY(npyx_pickle_add(p, args, id));
+    return pickle_push_call(p, p->persistent, args, NULL);
+}
+
+static npyx_status op_binpersid(npyx_pickle *p) {
+    npyx_object **values;
+    if (p->persistent == NULL)
+        return op_elsewhere(p);
+    NPYX_TRY(pickle_pop(p, 1, &values));
+    return pickle_push_persistent(p, values[0]);
+}
+
+static npyx_status op_persid(npyx_pickle *p) {
+    const char *line;
+    size_t nbytes;
+    npyx_object *id;
+    if (p->persistent == NULL)
+        return op_elsewhere(p);
+    NPYX_TRY(pickle_line(p, &line, &nbytes));
+    NPYX_TRY(npyx_pickle_new_text(p, (const uint8_t *)line, nbytes, &id));
+    return pickle_push_persistent(p, id);
+}
+
+const npyx_object *npyx_pickle_persistent_id(const npyx_object *object) {
+    bool is_persistent = object->kind == NPYX_OBJECT_INSTANCE &&
+                         npyx_pickle_is_global(object->instance->callable, persistent_name);
+    return is_persistent ? object->instance->args->list.items[0] : NULL;
 }
 
 static const pickle_opcode pickle_opcodes[256] = {
@@ -610,8 +650,8 @@ static const pickle_opcode pickle_opcodes[256] = {
     ['L'] = {"LONG", op_long, NULL, 0},
     ['M'] = {"BININT2", NULL, op_unsigned, 2},
     ['N'] = {"NONE", op_none, NULL, 0},
-    ['P'] = {"PERSID", op_elsewhere, NULL, 0},
-    ['Q'] = {"BINPERSID", op_elsewhere, NULL, 0},
+    ['P'] = {"PERSID", op_persid, NULL, 0},
+    ['Q'] = {"BINPERSID", op_binpersid, NULL, 0},
     ['R'] = {"REDUCE", op_reduce, NULL, 0},
     ['S'] = {"STRING", op_string, NULL, 0},
     ['T'] = {"BINSTRING", NULL, op_counted_str, 4},
@@ -695,7 +735,8 @@ static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
     while (!p->has_stopped) {
         p->op_off = p->off;
         p->op_name = NULL;
-        if (p->off == p->nbytes)
+        p->is_short = p->off == p->nbytes;
+        if (p->is_short)
             return npyx_pickle_fail(p, "it ends without STOP");
         const pickle_opcode *opcode = &pickle_opcodes[p->bytes[p->off++]];
         if (opcode->name == NULL)
@@ -711,7 +752,7 @@ static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
 }
 
 npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, const uint8_t *bytes, size_t nbytes,
-                             int64_t base_off, npyx_object **object, size_t *pickle_nbytes,
+                             int64_t base_off, bool takes_ids, npyx_object **object, size_t *pickle_nbytes,
                              npyx_error *error) {
     npyx_pickle p = {.arena = arena,
                      .budget = budget,
@@ -719,11 +760,29 @@ npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, const uint8
                      .nbytes = nbytes,
                      .base_off = base_off,
                      .error = error};
-    npyx_status status = pickle_run(&p, object);
+    npyx_status status = NPYX_OK;
+    if (takes_ids)
+        status = npyx_pickle_new_bytes(&p, NPYX_OBJECT_GLOBAL, persistent_name, strlen(persistent_name),
+                                       &p.persistent);
+    if (status == NPYX_OK)
+        status = pickle_run(&p, object);
     npyx_free(arena->host, p.stack);
     npyx_free(arena->host, p.marks);
     npyx_free(arena->host, p.memo);
     if (pickle_nbytes != NULL)
-        *pickle_nbytes = p.off;
+        *pickle_nbytes = status != NPYX_OK && p.is_short ? SIZE_MAX : p.off;
     return status;
+}
+
+npyx_status npyx_pickle_fetch(npyx_source *source, int64_t off, npyx_buffer *pickle, npyx_error *error) {
+    size_t nbytes = NPYX_PICKLE_PIECE_NBYTES;
+    while (nbytes == NPYX_PICKLE_PIECE_NBYTES) {
+        if (!npyx_buffer_reserve(pickle, NPYX_PICKLE_PIECE_NBYTES))
+            return npyx_buffer_check(pickle, error);
+        NPYX_TRY(npyx_source_read(source, off + (int64_t)pickle->nbytes, pickle->bytes + pickle->nbytes,
+                                  NPYX_PICKLE_PIECE_NBYTES, &nbytes, error));
+        pickle->nbytes += nbytes;
+        NPYX_TRY(npyx_poll(pickle->host, error));
+    }
+    return NPYX_OK;
 }

@@ -8,23 +8,32 @@
  * value. There is no way from a name to code, so nothing in a pickle can run.
  *
  * Memory and time are bounded by the bytes present: everything made from them is charged to one account
- * (base/host.h), and memo numbers beyond the bytes already read are refused. Opcodes for persistent ids,
- * the extension registry and out-of-band buffers refer to things outside the file, and are errors.
+ * (base/host.h), and memo numbers beyond the bytes already read are refused. Opcodes for the extension
+ * registry and out-of-band buffers refer to things outside the file, and are errors. So are persistent ids,
+ * unless the caller knows what they stand for, as in a file of PyTorch's.
  */
 #ifndef NPYX_PICKLE_H
 #define NPYX_PICKLE_H
 
-#include "base/host.h"
+#include "io/source.h"
 #include "item/object.h"
 
 /* Reads the pickle at the start of bytes into the arena; nodes keep pointing to bytes, too. *object is its
- * result, not measured; *pickle_nbytes, which may be NULL, is where it stops. NPYX_CORRUPT for bytes that
+ * result, not measured; *pickle_nbytes, which may be NULL, is where it stops; SIZE_MAX
+ * where bytes are missing. Persistent ids are errors
+ * unless it takes_ids. NPYX_CORRUPT for bytes that
  * break the rules, NPYX_UNSUPPORTED for things that are not in the file, have no known form or exceed the
  * account; the error names the opcode, and its offset is base_off more than the one in bytes. Polls the
  * host. */
 npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, const uint8_t *bytes, size_t nbytes,
-                             int64_t base_off, npyx_object **object, size_t *pickle_nbytes,
+                             int64_t base_off, bool takes_ids, npyx_object **object, size_t *pickle_nbytes,
                              npyx_error *error);
+
+/* The id of what a persistent id stands for; NULL for any other object. */
+const npyx_object *npyx_pickle_persistent_id(const npyx_object *object);
+
+/* Appends all that source has from off on; some sources only claim how much that is. */
+npyx_status npyx_pickle_fetch(npyx_source *source, int64_t off, npyx_buffer *pickle, npyx_error *error);
 
 /* ---- for pickle*.c: the machine, and what opcodes and well-known classes need from it ---- */
 
@@ -48,7 +57,9 @@ typedef struct npyx_pickle {
     npyx_object *spare; /* nspare unused nodes */
     uint32_t nspare, nspare_next;
     const npyx_dtype *objects; /* the dtype of arrays of objects */
+    npyx_object *persistent;   /* the callable of instances that are persistent ids; NULL: these are errors */
     bool has_stopped;
+    bool is_short; /* bytes are missing */
     npyx_status failed; /* why an allocation returned NULL */
     npyx_error *error;
 } npyx_pickle;

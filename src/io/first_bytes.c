@@ -44,8 +44,6 @@ static const first_bytes_magic magics[] = {
     MAGIC(0, "II*\0", "a TIFF picture"),      /* TIFF 6.0, section 2: Image File Header */
     MAGIC(0, "MM\0*", "a TIFF picture"), MAGIC(0, "%PDF-", "a PDF document"), /* ISO 32000-1, 7.5.2 */
     MAGIC(0, "\177ELF", "an ELF program or library"), /* System V ABI: ELF Identification */
-    /* torch/serialization.py, MAGIC_NUMBER: the first thing that torch.save pickled before it wrote zips */
-    MAGIC(0, "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19", "a PyTorch file"),
     /* git-lfs, docs/spec.md: The Pointer */
     MAGIC(0, "version https://git-lfs", "a Git LFS pointer, not the file itself"),
     MAGIC(0, "/annex/objects/", "a git-annex pointer, not the file itself"), /* git-annex, pointer file */
@@ -169,6 +167,16 @@ bool npyx_begins_safetensors(const void *bytes, size_t nbytes) {
     return brace < nbytes && head[brace] == '{' && (next >= nbytes || head[next] == '"' || head[next] == '}');
 }
 
+/* torch/serialization.py, MAGIC_NUMBER: the first thing that torch.save pickled before it wrote zips, and after
+ * the opcodes PROTO and, from protocol 4 on, FRAME. */
+bool npyx_begins_torch(const void *bytes, size_t nbytes) {
+    static const char number[] = "\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19";
+    const uint8_t *head = bytes;
+    if (nbytes < 2 || head[0] != 0x80)
+        return false;
+    return has(head, nbytes, head[1] < 4 ? 2 : 11, number, sizeof number - 1);
+}
+
 /* bzip2 1.0 compress.c: the block size, then a block's magic, which is pi, or the end's, its root. */
 static bool is_bzip2(const uint8_t *head, size_t nbytes) {
     return has(head, nbytes, 0, "BZh", 3) && nbytes >= 10 && head[3] >= '1' && head[3] <= '9' &&
@@ -225,6 +233,7 @@ const char *npyx_lookalike(const uint8_t *head, size_t nbytes) {
         return "a tar archive";
     const char *what = find_magic(head, nbytes);
     return what != NULL                            ? what
+           : npyx_begins_torch(head, nbytes)       ? "a PyTorch file"
            : is_pickle(head, nbytes)               ? "a Python pickle"
            : npyx_begins_safetensors(head, nbytes) ? "a safetensors file"
            : is_bzip2(head, nbytes)                ? "bzip2-compressed data"

@@ -16,6 +16,8 @@ bool npyx_begins_zip(const void *bytes, size_t nbytes);
 bool npyx_begins_gzip(const void *bytes, size_t nbytes);
 /* Like a safetensors file: with the length of a header and its first brace (README, Format). */
 bool npyx_begins_safetensors(const void *bytes, size_t nbytes);
+/* Like what torch.save wrote before it wrote zips: a pickle of a certain number. */
+bool npyx_begins_torch(const void *bytes, size_t nbytes);
 
 /* Whether they begin like a tar, with a header that has a name and a correct sum; and whether a block is a
  * tar header, judging only by its sum. */

@@ -89,6 +89,7 @@ CALC_LOOP(ne, uint8_t, a[i] != b[i])
     static bool CALC_PAIR(name)(void *restrict made, const void *restrict x, const void *restrict y,         \
                                 int64_t nelem) {                                                             \
         const CALC_ITEM *a = x, *b = y == NULL ? x : y;                                                      \
+        (void)b; /* half of them have one argument */                                                        \
         __typeof__((type)0) *out = made;                                                                     \
         for (int64_t i = 0; i < nelem; i++, a += 2, b += 2, out += (step)) {                                 \
             __VA_ARGS__                                                                                      \

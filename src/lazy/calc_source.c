@@ -7,7 +7,7 @@
 #include "calc_plan.h"
 #include "io/threads.h"
 #include "item/convert.h"
-#include "item_walk.h"
+#include "walk/item_walk.h"
 
 /* How an operand's items are found. */
 typedef enum input_way {

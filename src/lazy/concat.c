@@ -8,7 +8,7 @@
 
 #include "io/threads.h"
 #include "item/element.h"
-#include "item_walk.h"
+#include "walk/item_walk.h"
 
 enum { MAX_NSLOTS = 128 };
 

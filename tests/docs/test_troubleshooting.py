@@ -324,17 +324,6 @@ def other_file(what):
     return lambda connect: failure_of(connect(), "SELECT * FROM npy_meta(?)", OTHERS[what][0])
 
 
-def of_pytorch(sql):
-    def read(connect):
-        with zipfile.ZipFile("model.pt", "w") as file:
-            file.writestr("model/data.pkl", pickle.dumps({}, 2))
-            file.writestr("model/data/0", bytes(16))
-            file.writestr("model/version", "3\n")
-        return failure(connect(), sql)
-
-    return read
-
-
 # The second is that of newer SQLites, which look at the path before they load it.
 EMPTY_PATH = "undefined symbol: sqlite3__init", "unable to open shared library []"
 
@@ -350,8 +339,6 @@ SITUATIONS = {
     "is a Git LFS pointer, not the file itself, not a .npy, .npz, .ten, .tar or .safetensors file": other_file("a Git LFS pointer, not the file itself"),
     "is an HTML page, not a .npy, .npz, .ten, .tar or .safetensors file": other_file("an HTML page"),
     "is gzip-compressed data, not a .npy, .npz, .ten, .tar or .safetensors file": other_file("gzip-compressed data"),
-    "is not a .npy array (the magic bytes are missing; the file is a PyTorch one, which torch.load reads)": of_pytorch("SELECT * FROM npy_rows('model.pt')"),
-    "there is no array '...' (there are ...; the file is a PyTorch one, which torch.load reads)": of_pytorch("SELECT * FROM npy_rows('model.pt', 'weight')"),
     "BLOB: is not a .npy, .npz, .ten, .tar or .safetensors file (none begins with the bytes ...)": (
         lambda connect: failure_of(connect(), "SELECT npy_shape(?)", np.arange(3.0))
     ),

@@ -58,7 +58,7 @@ static void read_pickle(npyx_host *host, const uint8_t *bytes, size_t nbytes, np
     size_t pickle_nbytes = 0;
     npyx_budget budget = npyx_budget_of(host, npyx_budget_allowance(nbytes));
     npyx_status status =
-        npyx_pickle_read(&arena, &budget, bytes, nbytes, 100, &object, &pickle_nbytes, &error);
+        npyx_pickle_read(&arena, &budget, bytes, nbytes, 100, false, &object, &pickle_nbytes, &error);
     if (status == NPYX_OK) {
         fuzz_require(pickle_nbytes <= nbytes && bytes[pickle_nbytes - 1] == '.');
         print(object, host, nbytes, text);

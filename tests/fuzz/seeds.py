@@ -27,6 +27,7 @@ import numpy as np  # noqa: E402
 import arrays  # noqa: E402
 import make_files  # noqa: E402
 import tars  # noqa: E402
+import torch_files  # noqa: E402
 from formats import header_text, npy, npz, ten  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -396,11 +397,34 @@ def checkpoints():
         yield b"\1" + len(text).to_bytes(2, "little") + nbytes.to_bytes(2, "little") + text + data
 
 
+def torch_saved():
+    """Whole files, and what fuzz_torch.c makes them of."""
+    numbers = np.arange(24, dtype="f4").tobytes()
+    sound = torch_files.tensor("Float", "0", 24, 0, (2, 3, 4), (12, 4, 1))
+    trees = [
+        {"a": sound, "b": [torch_files.tensor("Float", "0", 24, 1, (3, 2), (4, 2)), sound], 7: torch_files.tensor("Long", "1", 1, 0, (), ())},
+        [torch_files.typed_tensor(dtype, "0", 96, 2, (2, 5), (0, 1)) for dtype in ("float8_e4m3fn", "uint16", "float32", "float4")],
+        [torch_files.Storage(kind, "0", 3) for kind in ("Half", "BFloat16", "Bool", "ComplexDouble", "QInt8", "Untyped")],
+        torch_files.Call("torch.nn.modules.linear", "Linear", state={"_parameters": {"weight": torch_files.Call("torch._utils", "_rebuild_parameter", sound, True, {})}, "_buffers": {}}),
+        torch_files.Call("torch._tensor", "_rebuild_from_type_v2", torch_files.Global("torch._utils", "_rebuild_tensor_v2"), torch_files.Global("own", "Tensor"), sound.args, {}),
+        torch_files.Call("torch._utils", "_rebuild_sparse_tensor", 1, (sound, sound, torch_files.Call("torch", "Size", (3, 4)))),
+        {"x": np.arange(6).reshape(2, 3), "y": {"z": {"w": (sound,) * 5}}, (1, b"k"): [None, 2.5, "text"]},
+        torch_files.tensor("Float", "0", 24, 0, (2**40, 2), (0, 2**62)),
+    ]  # fmt: skip
+    for tree in trees:
+        yield torch_files.torch_zip(tree, {"0": numbers, "1": bytes(8)})
+        yield torch_files.torch_legacy(tree, {"0": (24, numbers), "1": (1, bytes(8))})
+        pickle_bytes = torch_files.pickled(tree)
+        for form in (1, 2):
+            yield bytes([form]) + len(pickle_bytes).to_bytes(2, "little") + bytes([24]) + pickle_bytes + numbers
+
+
 SEEDS = {
     "header": npy_files,
     "dtype": lambda: (text.encode() for text in dtype_texts()),
     "pickle": pickles,
     "safetensors": checkpoints,
+    "torch": torch_saved,
     "literal": lambda: (bytes([i % 2]) + text.encode() for i, text in enumerate(literals())),
     "npz": npz_files,
     "ten": ten_files,

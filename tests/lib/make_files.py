@@ -29,6 +29,7 @@
     wds/train-000003.tar.gz                 two samples more, compressed
     llm/model-00001-of-00002.safetensors    a small model in two parts: bfloat16, float16 and float32, with a NaN in the
     llm/model-00002-of-00002.safetensors    second part
+    torch/tuned.pt                          the second part's tensors once more, as a state_dict of torch.save, one of them changed
     wds/damaged/cut.tar header.tar array.tar    the second shard cut short, with a wrong byte in a tar header, and with one in
                                             the header of an array
 
@@ -44,6 +45,7 @@ import zipfile
 
 import demo_files
 import tars
+import torch_files
 from formats import npy, npz, numbers, objects, pickled, safetensors, ten
 
 MODIFIED = 1767323045  # 2026-01-02 03:04:05 UTC
@@ -204,6 +206,13 @@ def model():
     ]
     for number, tensors in enumerate(parts, 1):
         yield f"llm/model-{number:05}-of-00002.safetensors", safetensors(tensors, {"format": "pt"})
+    storages = {str(i): raw for i, (_, _, _, raw) in enumerate(parts[1])} | {"1": single(1, 1, 1, 2.5)}
+    state = {
+        "layers.1.attn.weight": torch_files.tensor("Half", "0", 16, 0, (4, 4), (4, 1)),
+        "layers.1.norm.weight": torch_files.tensor("Float", "1", 4, 0, (4,), (1,)),
+        "head.weight": torch_files.tensor("Float", "2", 24, 0, (6, 4), (4, 1)),
+    }
+    yield "torch/tuned.pt", torch_files.torch_zip(state, storages)
 
 
 def files():

@@ -36,7 +36,6 @@ OTHERS = {
     "xz-compressed data": [lzma.compress(b"abc")],
     "zstd-compressed data": [b"\x28\xb5\x2f\xfd" + bytes(40)],
     "a Python pickle": [pickle.dumps(value, protocol) for value in ([1, 2], {"a": np.arange(3)}, "text", 1.5) for protocol in (2, 3, 4, 5)],
-    "a PyTorch file": [pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2)],
     "an HDF5 file": [b"\x89HDF\r\n\x1a\n" + bytes(40)],
     "a Parquet file": [b"PAR1" + bytes(40) + b"PAR1"],
     "an Arrow file": [b"ARROW1\0\0" + bytes(40)],

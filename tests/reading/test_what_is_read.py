@@ -179,21 +179,6 @@ def zip_of(entries):
     return out.getvalue()
 
 
-def test_a_pytorch_file_is_named_where_values_are_asked_for(connect, folder):
-    db = connect()
-    write("m.pt", torch_zip())
-    assert len(db.execute("SELECT * FROM npz_members('m.pt')").fetchall()) == 3
-    for sql in (
-        "SELECT * FROM npy_rows('m.pt')",
-        "SELECT * FROM npy_rows('m.pt', 'archive/data/0')",
-        "SELECT * FROM npy_rows('m.pt', 1)",
-        "SELECT * FROM npy_rows('m.pt', 'w')",
-        "SELECT npy_member((SELECT ?), 'w')",
-    ):
-        arguments = [torch_zip()] if "?" in sql else []
-        assert "PyTorch" in error_of(db, sql, *arguments), sql
-
-
 # --- truncated ones, and their writers ---------------------------------------------------------------------
 
 

@@ -18,6 +18,15 @@ from formats import objects
 from objects import array_of, saved
 from safetensors_files import file_of, safetensors_bytes, tensor
 from tars import END, gnu_long, gnu_sparse, gzipped, member, pax, tar
+from torch_files import pickled, torch_legacy, torch_zip
+from torch_files import tensor as torch_tensor
+
+
+# 20 tensors of one storage, one with strides, a number and an array.
+TORCH_TREE = {
+    "rows": [torch_tensor("Float", "0", 12000, 40 * i, (40,), (1,)) for i in range(20)], "turned": torch_tensor("Float", "0", 12000, 3, (30, 7), (2, 60)),
+    "other": torch_tensor("Long", "1", 8, 0, (2, 4), (1, 2)), 7: np.arange(4.0), "text": "x" * 70_000,
+}  # fmt: skip
 
 
 class Case(NamedTuple):
@@ -52,6 +61,8 @@ def make(folder):
         "objects.npy": saved(array_of([value for values in seeds.objects() for value in values]), 4),
         "old_objects.npz": npz_bytes({"a": np.array([[{"k": [1, "x"]}, None], [2.5, b"b"]], object), "b": np.arange(3)}, "deflate"),
         "checkpoint.safetensors": safetensors_bytes({f"layer {i}": wide[i] for i in range(60)} | {"b": np.arange(3)}, {"a": "b"}),
+        "model.pt": torch_zip(TORCH_TREE, {"0": wide.tobytes(), "1": bytes(64)}, others={"constants.pkl": pickled((torch_tensor("Float", "0", 4, 0, (2,), (1,)),)), "constants/0": bytes(16)}),
+        "old.pt": torch_legacy(TORCH_TREE, {"0": (wide.size, wide.tobytes()), "1": (8, bytes(64))}),
         "foreign.safetensors": file_of({"a": tensor("F4", [4], 0, 2), "b": tensor("I8", [2], 2, 4)}, b"abcd"),
         **tar_files(),
     }
@@ -110,6 +121,11 @@ LISTS = [
     reading("npy_meta of a deflated .npz", "SELECT * FROM npy_meta('deflated.npz')"),
     reading("npy_meta of a .ten", "SELECT * FROM npy_meta('multi.ten')"),
     reading("npy_meta of a .safetensors", "SELECT *, metadata FROM npy_meta('checkpoint.safetensors')"),
+    reading("npy_meta of a .pt", "SELECT * FROM npy_meta('model.pt'); SELECT * FROM npy_meta('old.pt')"),
+    reading("npy_rows of a .pt", "SELECT name, count(value) FROM npy_rows('model.pt') GROUP BY name"),
+    reading("a tensor of a .pt by its name", "SELECT value FROM npy_rows('model.pt', 'turned')"),
+    reading("a tensor of an old .pt by its name", "SELECT value FROM npy_rows('old.pt', 'turned', '::-3')"),
+    reading("npz_members of a .pt", "SELECT * FROM npz_members('model.pt')"),
     reading("npy_meta of foreign tensors", "SELECT * FROM npy_meta('foreign.safetensors')"),
     reading("npy_rows of a .safetensors", "SELECT name, value FROM npy_rows('checkpoint.safetensors')"),
     reading("a tensor by its name", "SELECT value FROM npy_rows('checkpoint.safetensors', 'layer 37')"),

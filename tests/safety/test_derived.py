@@ -297,7 +297,15 @@ def test_what_is_derived_is_bounded_by_the_bytes_there_are(make, arguments):
 @pytest.mark.parametrize("make, arguments", CASES, ids=name_of)
 def test_an_interrupt_is_noticed_whatever_is_derived(make, arguments):
     array = make(*arguments)
-    for sql, seconds, nbytes, said in asked(array, QUESTIONS, 0.05):
-        assert said is None or said.startswith("npyext: ") or "interrupted" in said, (sql, said)
-        freeing = nbytes / (8 << 30)  # what was made until then is given back
-        assert seconds < 0.05 + NOTICED_SECONDS + freeing, (sql, len(array), seconds, nbytes, said)
+    questions = QUESTIONS
+    for attempt in range(3):  # another process may have the caches, and the processor then takes twice as long
+        late = []
+        for sql, seconds, nbytes, said in asked(array, questions, 0.05):
+            assert said is None or said.startswith("npyext: ") or "interrupted" in said, (sql, said)
+            freeing = nbytes / (8 << 30)  # what was made until then is given back
+            if seconds >= 0.05 + NOTICED_SECONDS + freeing:
+                late.append((sql, len(array), seconds, nbytes, said))
+        questions = [question for question in QUESTIONS if question in [answer[0] for answer in late]]
+        if not late:
+            break
+    assert late == [], attempt

@@ -10,7 +10,7 @@ import re
 import sys
 
 # The lowest first: a file includes files of its own folder and of folders that stand before it.
-FLOORS = "src/base src/text src/io src/array src/item src/format src/walk src/lazy src/stat".split()
+FLOORS = "src/base src/text src/io src/array src/item src/walk src/format src/lazy src/stat".split()
 FLOORS += "ext/core ext/source ext/scan ext/value ext/function ext/table ext/entry".split()
 # What builds and wraps it holds no .c and is included by nothing.
 BESIDE = "ext/tools ext/python ext/node ext/web".split()

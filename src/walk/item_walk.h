@@ -5,7 +5,7 @@
 #ifndef NPYX_ITEM_WALK_H
 #define NPYX_ITEM_WALK_H
 
-#include "walk/reader.h"
+#include "reader.h"
 
 typedef struct npyx_item_walk {
     npyx_source *source; /* borrowed */
