@@ -3,8 +3,8 @@
  * another dtype.
  */
 #include "item/convert.h"
-#include "walk/view_source.h"
 #include "lazy_array.h"
+#include "walk/view_source.h"
 
 typedef struct lazy_view {
     npyext_lazy base;
@@ -13,7 +13,7 @@ typedef struct lazy_view {
     bool has_place; /* the view knows where its axes and indices are in the operand */
 } lazy_view;
 
-static npyx_status take_shape(lazy_view *lazy, const npyext_argument *text, npyx_error *error) {
+static npyx_status lazy_view_take_shape(lazy_view *lazy, const npyext_argument *text, npyx_error *error) {
     int64_t shape[NPYX_MAX_NDIM];
     int ndim = 0;
     NPYX_TRY(npyx_integers_parse(&lazy->base.connection->host, "shape", text->bytes, text->nbytes, shape,
@@ -23,46 +23,45 @@ static npyx_status take_shape(lazy_view *lazy, const npyext_argument *text, npyx
     return npyx_view_reshape(&lazy->view, ndim, shape) ? NPYX_OK : npyx_refuse(error, "cannot be reshaped");
 }
 
-static npyx_status take_change(lazy_view *lazy, const npyext_recipe *recipe, npyx_error *error) {
+static npyx_status lazy_view_take_change(lazy_view *lazy, const npyext_recipe *recipe, npyx_error *error) {
     npyx_array *array = &lazy->base.array;
     const npyext_argument *text = &recipe->arguments[1];
     array->dtype = lazy->view.dtype;
     if (recipe->kind == NPYEXT_RECIPE_SLICE)
         return npyx_slice_apply(text->bytes, text->nbytes, &lazy->view, error);
     if (recipe->kind == NPYEXT_RECIPE_RESHAPE)
-        return take_shape(lazy, text, error);
+        return lazy_view_take_shape(lazy, text, error);
     NPYX_TRY(npyx_dtype_for_writing(&array->arena, text->bytes, text->nbytes, &array->dtype, error));
     return npyx_convert_check(lazy->view.dtype, array->dtype, error);
 }
 
-static npyx_status view_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
-                              npyx_error *error) {
+static npyx_status lazy_view_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
+                                   npyx_error *error) {
     lazy_view *lazy = (lazy_view *)base;
     (void)info; /* what identifies the operand is in its handle */
     NPYX_TRY(npyext_operand_describe(&lazy->operand, base->connection, &recipe->arguments[0], "array", false,
                                      error));
     NPYX_TRY(base->rest_on(base, lazy->operand.opened.archive, error));
     npyx_view_of_array(lazy->operand.array, &lazy->view);
-    NPYX_TRY(take_change(lazy, recipe, error));
+    NPYX_TRY(lazy_view_take_change(lazy, recipe, error));
     lazy->has_place = recipe->kind != NPYEXT_RECIPE_RESHAPE;
     base->array.ndim = lazy->view.ndim;
     memcpy(base->array.shape, lazy->view.shape, (size_t)lazy->view.ndim * sizeof lazy->view.shape[0]);
     return NPYX_OK;
 }
 
-static npyx_status view_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
+static npyx_status lazy_view_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
     lazy_view *lazy = (lazy_view *)base;
     npyx_source *payload = NULL;
-    NPYX_TRY(
-        npyx_archive_open_payload(lazy->operand.opened.archive, lazy->operand.index, &payload, error));
+    NPYX_TRY(npyx_archive_open_payload(lazy->operand.opened.archive, lazy->operand.index, &payload, error));
     return npyx_view_source_open(payload, &lazy->view, base->array.dtype, items, error);
 }
 
-static bool view_is_untouched(npyext_lazy *base, int64_t tick) {
+static bool lazy_view_is_untouched(npyext_lazy *base, int64_t tick) {
     return npyext_operand_is_untouched(&((lazy_view *)base)->operand, tick);
 }
 
-static const char *view_path_of(const npyext_lazy *base, int64_t entry) {
+static const char *lazy_view_path_of(const npyext_lazy *base, int64_t entry) {
     const lazy_view *lazy = (const lazy_view *)base;
     const npyx_view *view = &lazy->view;
     const npyext_lazy *of = (const npyext_lazy *)lazy->operand.opened.archive;
@@ -76,13 +75,13 @@ static const char *view_path_of(const npyext_lazy *base, int64_t entry) {
     return of->methods->path_of(of, view->first[0] + entry * view->step[0]);
 }
 
-static void view_close(npyext_lazy *base) {
+static void lazy_view_close(npyext_lazy *base) {
     npyext_operand_close(&((lazy_view *)base)->operand);
 }
 
 const npyext_lazy_methods npyext_lazy_view_methods = {.nbytes = sizeof(lazy_view),
-                                                      .begin = view_begin,
-                                                      .open = view_open,
-                                                      .is_untouched = view_is_untouched,
-                                                      .path_of = view_path_of,
-                                                      .close = view_close};
+                                                      .begin = lazy_view_begin,
+                                                      .open = lazy_view_open,
+                                                      .is_untouched = lazy_view_is_untouched,
+                                                      .path_of = lazy_view_path_of,
+                                                      .close = lazy_view_close};

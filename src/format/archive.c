@@ -68,7 +68,8 @@ static npyx_status objects_make(npyx_objects *made, npyx_source *payload, const 
                      .nbytes = made->pickle.nbytes,
                      .base_off = array->data_off,
                      .error = error};
-    NPYX_TRY(npyx_pickle_read(&made->arena, &budget, bytes, p.nbytes, array->data_off, false, &root, NULL, error));
+    NPYX_TRY(
+        npyx_pickle_read(&made->arena, &budget, bytes, p.nbytes, array->data_off, false, &root, NULL, error));
     p.op_off = p.nbytes; /* what follows belongs to no opcode */
     NPYX_TRY(objects_list(&p, root, array, &list));
     const npyx_dtype *held;

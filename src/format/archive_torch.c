@@ -12,8 +12,8 @@
  *     8 bytes           how many items the storage has, little-endian
  *     its items         little-endian
  *
- * The arrays are the tensors of the pickles (object_arrays.h). Storages are read in place. A tensor whose items
- * are in C or Fortran order is a range of one; any other is put in order as it is read.
+ * The arrays are the tensors of the pickles (object_arrays.h). Storages are read in place. A tensor whose
+ * items are in C or Fortran order is a range of one; any other is put in order as it is read.
  */
 #include "archive.h"
 #include "object_arrays.h"
@@ -43,7 +43,7 @@ typedef struct torch_archive {
     npyx_arena arena;
     npyx_buffer pickles[2]; /* nodes point to their bytes */
     npyx_span name;         /* NAME/ */
-    int64_t data; /* the zip's entry NAME/data.pkl */
+    int64_t data;           /* the zip's entry NAME/data.pkl */
     bool is_big_endian;
     /* The pickles are read when the first array is asked for. */
     npyx_status learnt; /* NPYX_OK: not yet; NPYX_DONE, or the fault after the last array */
@@ -57,8 +57,8 @@ typedef struct torch_archive {
 /* ---- the zip's entries ---- */
 
 /* The entry NAME/KIND/KEY or NAME/KIND; -1: there is none. */
-static npyx_status torch_find(torch_archive *archive, const char *kind, const npyx_object *key, int64_t *index,
-                              npyx_error *error) {
+static npyx_status torch_find(torch_archive *archive, const char *kind, const npyx_object *key,
+                              int64_t *index, npyx_error *error) {
     npyx_buffer name = {.host = archive->arena.host};
     npyx_buffer_append(&name, archive->name.text, archive->name.nbytes);
     npyx_buffer_append(&name, kind, strlen(kind));
@@ -252,9 +252,9 @@ static npyx_status legacy_parse(torch_archive *archive, legacy_pickles *pickles,
     pickles->nbytes = 0;
     for (int i = 0; i < 5; i++) {
         size_t nbytes = 0, off = pickles->nbytes;
-        npyx_status status = npyx_pickle_read(
-            &archive->arena, &pickles->budget, (const uint8_t *)bytes->bytes + off, bytes->nbytes - off,
-            (int64_t)off, true, &pickles->objects[i], &nbytes, error);
+        npyx_status status =
+            npyx_pickle_read(&archive->arena, &pickles->budget, (const uint8_t *)bytes->bytes + off,
+                             bytes->nbytes - off, (int64_t)off, true, &pickles->objects[i], &nbytes, error);
         pickles->nbytes = nbytes == SIZE_MAX ? SIZE_MAX : off + nbytes;
         NPYX_TRY(status);
     }
@@ -328,7 +328,7 @@ static npyx_status legacy_locate(torch_archive *archive, int64_t off, npyx_error
 }
 
 static npyx_status torch_read_legacy(torch_archive *archive, npyx_error *error) {
-    legacy_pickles pickles;
+    legacy_pickles pickles = {0};
     npyx_found_arrays found = {0};
     NPYX_TRY(legacy_read(archive, &pickles, error));
     npyx_status status =
@@ -379,7 +379,11 @@ static npyx_status torch_array_at(torch_archive *archive, int64_t index, torch_a
         *array = &archive->arrays[index];
         return NPYX_OK;
     }
-    return archive->learnt == NPYX_DONE ? NPYX_DONE : npyx_fail_again(error, &archive->fault);
+    npyx_status learnt = archive->learnt;
+    if (learnt == NPYX_OK || learnt == NPYX_DONE)
+        return NPYX_DONE;
+    (void)npyx_fail_again(error, &archive->fault);
+    return learnt;
 }
 
 /* ---- as an archive ---- */
@@ -457,7 +461,8 @@ static npyx_status torch_locate(npyx_archive *base, int64_t index, int64_t *payl
     return NPYX_OK;
 }
 
-/* The items of a tensor that is neither in C nor in Fortran order, in C order. storage is owned from here on. */
+/* The items of a tensor that is neither in C nor in Fortran order, in C order. storage is owned from here on.
+ */
 static npyx_status torch_open_strided(const torch_array *array, const npyx_dtype *dtype, npyx_source *storage,
                                       npyx_source **payload, npyx_error *error) {
     const npyx_found_array *found = &array->found;
@@ -478,8 +483,8 @@ static npyx_status torch_open(npyx_archive *base, int64_t index, npyx_source **p
     npyx_status status = torch_describe(base, index, &array, error);
     if (status == NPYX_OK)
         status = npyx_array_check_values(&array, error);
-    bool is_in_order = status == NPYX_OK && (found->array != NULL || array.nelem == 0 || array.fortran_order ||
-                                             torch_is_without_gaps(found, false));
+    bool is_in_order = status == NPYX_OK && (found->array != NULL || array.nelem == 0 ||
+                                             array.fortran_order || torch_is_without_gaps(found, false));
     if (status == NPYX_OK && found->array != NULL)
         status = npyx_source_open_memory(archive->arena.host, found->array->items, (size_t)array.nbytes,
                                          &storage, error);

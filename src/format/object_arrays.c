@@ -23,10 +23,10 @@ static npyx_status tree_visit(tree_walk *w, const npyx_object *object);
 static npyx_status tree_told(tree_walk *w, npyx_status status) {
     if (status != NPYX_TOOBIG)
         return status;
-    return npyx_fail(w->error, NPYX_UNSUPPORTED, -1,
-                     "the arrays in its pickle are in so many places that listing them takes more than %" PRIu64
-                     " bytes",
-                     w->budget->allowed_nbytes);
+    return npyx_fail(
+        w->error, NPYX_UNSUPPORTED, -1,
+        "the arrays in its pickle are in so many places that listing them takes more than %" PRIu64 " bytes",
+        w->budget->allowed_nbytes);
 }
 
 static npyx_status tree_alloc(tree_walk *w, size_t nbytes, void **block) {
@@ -41,10 +41,10 @@ static npyx_status tree_alloc(tree_walk *w, size_t nbytes, void **block) {
 static void tree_put_quoted(npyx_buffer *name, const npyx_object *text, bool is_bytes) {
     const char *bytes = text->text.bytes;
     size_t nbytes = text->text.nbytes;
-    char quote = memchr(bytes, '\'', nbytes) != NULL && memchr(bytes, '"', nbytes) == NULL ? '"' : '\'';
+    uint8_t quote = memchr(bytes, '\'', nbytes) != NULL && memchr(bytes, '"', nbytes) == NULL ? '"' : '\'';
     if (is_bytes)
         npyx_buffer_append_char(name, 'b');
-    npyx_buffer_append_char(name, quote);
+    npyx_buffer_append_char(name, (char)quote);
     for (size_t i = 0; i < nbytes; i++) {
         uint8_t c = (uint8_t)bytes[i];
         bool is_plain = c >= ' ' && c != 0x7f && (c < 0x80 || !is_bytes);
@@ -57,7 +57,7 @@ static void tree_put_quoted(npyx_buffer *name, const npyx_object *text, bool is_
         else
             npyx_buffer_append_char(name, (char)c);
     }
-    npyx_buffer_append_char(name, quote);
+    npyx_buffer_append_char(name, (char)quote);
 }
 
 /* Python's repr, of what may be a key. */
@@ -89,7 +89,8 @@ static void tree_put_repr(npyx_buffer *name, const npyx_object *key, int depth) 
 }
 
 /* Goes to a part of the current object: `.KEY` or `.NUMBER` is added to the name. */
-static npyx_status tree_enter(tree_walk *w, const npyx_object *key, uint32_t number, const npyx_object *part) {
+static npyx_status tree_enter(tree_walk *w, const npyx_object *key, uint32_t number,
+                              const npyx_object *part) {
     size_t nbytes = w->name.nbytes;
     if (nbytes > 0)
         npyx_buffer_append_char(&w->name, '.');
@@ -306,13 +307,14 @@ static npyx_status tree_add_tensor(tree_walk *w, const npyx_object *args, uint32
                     npyx_pickle_integer_of(npyx_pickle_part(args, 1), &array.first) && array.first >= 0;
     if (!is_sound)
         return tree_add_fault(w, "its pickle does not say a storage, an offset, a shape and strides");
-    if (metadata != NULL && metadata->kind == NPYX_OBJECT_DICT && metadata->list.count > 0) /* its "math bits" */
+    if (metadata != NULL && metadata->kind == NPYX_OBJECT_DICT &&
+        metadata->list.count > 0) /* its "math bits" */
         array.foreign = "conjugate or negative view";
     return tree_add_stored(w, storage, dtype, array);
 }
 
-/* A tensor that is not read. Its shape is argument number `at`, of the tuple that is argument `within` if that
- * is not -1. */
+/* A tensor that is not read. Its shape is argument number `at`, of the tuple that is argument `within` if
+ * that is not -1. */
 static npyx_status tree_add_foreign(tree_walk *w, const npyx_object *args, int within, uint32_t at,
                                     const char *foreign) {
     npyx_found_array array = {.foreign = foreign, .type = NPYX_NTYPES};

@@ -16,17 +16,17 @@
 typedef struct npyx_found_array {
     const char *name; /* UTF-8 */
     size_t name_nbytes;
-    const char *fault;  /* why it is not what it should be; NULL: it is sound as far as its pickle says */
+    const char *fault;   /* why it is not what it should be; NULL: it is sound as far as its pickle says */
     const char *foreign; /* of a tensor that is not read, what it is: `qint8`, `sparse`; else NULL */
     npyx_type type;
     int ndim;
     const int64_t *shape;
     /* of a tensor; NULL for an array of NumPy's */
-    const npyx_object *key; /* the storage's name, a TEXT; also of a foreign one, if it has one */
-    int storage_itemsize;   /* 0: unknown */
-    const int64_t *strides; /* in items */
-    int64_t first;          /* item of the storage */
-    int64_t storage_nelem;  /* as the pickle says */
+    const npyx_object *key;         /* the storage's name, a TEXT; also of a foreign one, if it has one */
+    int storage_itemsize;           /* 0: unknown */
+    const int64_t *strides;         /* in items */
+    int64_t first;                  /* item of the storage */
+    int64_t storage_nelem;          /* as the pickle says */
     const npyx_object_array *array; /* NumPy's, in memory; NULL for a tensor */
 } npyx_found_array;
 
@@ -35,10 +35,10 @@ typedef struct npyx_found_arrays {
     int64_t count, capacity;
 } npyx_found_arrays;
 
-/* Finds the arrays in root, which a pickle with persistent ids made, and adds them to found; their names begin
- * with prefix. Texts and shapes are in the arena, where the pickle's objects are, or in these. All work is
- * charged to the budget: objects may be in many places. NPYX_UNSUPPORTED beyond it, and for trees of more than
- * NPYX_OBJECT_MAX_HEIGHT levels; an object that contains itself is passed over there. */
+/* Finds the arrays in root, which a pickle with persistent ids made, and adds them to found; their names
+ * begin with prefix. Texts and shapes are in the arena, where the pickle's objects are, or in these. All work
+ * is charged to the budget: objects may be in many places. NPYX_UNSUPPORTED beyond it, and for trees of more
+ * than NPYX_OBJECT_MAX_HEIGHT levels; an object that contains itself is passed over there. */
 npyx_status npyx_object_arrays_find(npyx_arena *arena, npyx_budget *budget, const npyx_object *root,
                                     const char *prefix, npyx_found_arrays *found, npyx_error *error);
 

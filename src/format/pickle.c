@@ -587,10 +587,9 @@ static npyx_status op_frame(npyx_pickle *p) {
     uint64_t nbytes;
     NPYX_TRY(pickle_number(p, 8, &nbytes));
     p->is_short = nbytes > p->nbytes - p->off;
-    return !p->is_short
-               ? NPYX_OK
-               : npyx_pickle_fail(p, "a frame of %" PRIu64 " bytes, where %zu are left", nbytes,
-                                  p->nbytes - p->off);
+    return !p->is_short ? NPYX_OK
+                        : npyx_pickle_fail(p, "a frame of %" PRIu64 " bytes, where %zu are left", nbytes,
+                                           p->nbytes - p->off);
 }
 
 static npyx_status op_stop(npyx_pickle *p) {

@@ -59,7 +59,7 @@ typedef struct npyx_pickle {
     const npyx_dtype *objects; /* the dtype of arrays of objects */
     npyx_object *persistent;   /* the callable of instances that are persistent ids; NULL: these are errors */
     bool has_stopped;
-    bool is_short; /* bytes are missing */
+    bool is_short;      /* bytes are missing */
     npyx_status failed; /* why an allocation returned NULL */
     npyx_error *error;
 } npyx_pickle;

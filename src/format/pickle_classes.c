@@ -416,7 +416,8 @@ npyx_status npyx_pickle_call(npyx_pickle *p, npyx_object *callable, npyx_object 
 }
 
 npyx_status npyx_pickle_build(npyx_pickle *p, npyx_object *object, npyx_object *state) {
-    if (object->kind == NPYX_OBJECT_DICT) /* an OrderedDict may have attributes, as a state_dict() of PyTorch has */
+    if (object->kind ==
+        NPYX_OBJECT_DICT) /* an OrderedDict may have attributes, as a state_dict() of PyTorch has */
         return NPYX_OK;
     if (object->kind != NPYX_OBJECT_INSTANCE)
         return npyx_pickle_fail(p, "the object that it gives a state to takes none");

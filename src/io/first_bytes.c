@@ -167,8 +167,8 @@ bool npyx_begins_safetensors(const void *bytes, size_t nbytes) {
     return brace < nbytes && head[brace] == '{' && (next >= nbytes || head[next] == '"' || head[next] == '}');
 }
 
-/* torch/serialization.py, MAGIC_NUMBER: the first thing that torch.save pickled before it wrote zips, and after
- * the opcodes PROTO and, from protocol 4 on, FRAME. */
+/* torch/serialization.py, MAGIC_NUMBER: the first thing that torch.save pickled before it wrote zips, and
+ * after the opcodes PROTO and, from protocol 4 on, FRAME. */
 bool npyx_begins_torch(const void *bytes, size_t nbytes) {
     static const char number[] = "\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19";
     const uint8_t *head = bytes;

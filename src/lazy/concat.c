@@ -10,7 +10,7 @@
 #include "item/element.h"
 #include "walk/item_walk.h"
 
-enum { MAX_NSLOTS = 128 };
+enum { CONCAT_MAX_NSLOTS = 128 };
 
 typedef struct concat_slot {
     int64_t part; /* -1: none; set last, and read by other threads */
@@ -25,10 +25,10 @@ typedef struct concat_source {
     const npyx_concat *concat;
     int64_t entry_nbytes; /* of an entry along the axis */
     int64_t chunk_nbytes; /* of the entries of all parts at one place on the axes before it */
-    bool has_threads;   /* which may read parts that are open */
-    int64_t passed_off; /* where the last read or block ended */
+    bool has_threads;     /* which may read parts that are open */
+    int64_t passed_off;   /* where the last read or block ended */
     int nslots;
-    concat_slot slots[];
+    concat_slot *slots;
 } concat_source;
 
 /* A range of the result's bytes that lies in one part. */
@@ -91,7 +91,7 @@ static bool leave_slot(concat_slot *slot) {
     return true;
 }
 
-static concat_slot *slot_of(const concat_source *source, int64_t part) {
+static concat_slot *concat_slot_of(const concat_source *source, int64_t part) {
     return (concat_slot *)&source->slots[part % source->nslots];
 }
 
@@ -128,7 +128,7 @@ static npyx_status fill_slot(concat_source *source, concat_slot *slot, int64_t p
 /* The slot of a part, which is opened if it is not. */
 static npyx_status take_part_slot(concat_source *source, int64_t part, concat_slot **taken,
                                   npyx_error *error) {
-    concat_slot *slot = slot_of(source, part);
+    concat_slot *slot = concat_slot_of(source, part);
     if (slot->part != part) {
         NPYX_TRY(empty_slot(source, slot, error));
         NPYX_TRY(fill_slot(source, slot, part, error));
@@ -230,7 +230,7 @@ static npyx_status concat_read(npyx_source *base, int64_t off, void *bytes, size
 /* Copies a run that lies in an open part, in any thread. */
 static bool copy_run_aside(const concat_source *source, const concat_run *run, uint8_t *out,
                            uint32_t *crc32) {
-    concat_slot *slot = slot_of(source, run->part);
+    concat_slot *slot = concat_slot_of(source, run->part);
     const uint8_t *read = NULL;
     __atomic_fetch_add(&slot->nreaders, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&slot->part, __ATOMIC_SEQ_CST) == run->part && slot->is_direct &&
@@ -284,6 +284,7 @@ static void concat_close(npyx_source *base) {
         if (source->slots[i].part >= 0)
             close_slot(&source->slots[i]);
     }
+    npyx_free(base->host, source->slots);
 }
 
 static const npyx_source_ops concat_ops = {.read = concat_read,
@@ -294,13 +295,18 @@ static const npyx_source_ops concat_ops = {.read = concat_read,
 
 npyx_status npyx_concat_open(npyx_host *host, const npyx_concat *concat, npyx_source **opened,
                              npyx_error *error) {
-    int nslots = concat->nparts < MAX_NSLOTS ? (int)concat->nparts : MAX_NSLOTS;
-    concat_source *source =
-        npyx_alloc_zeroed(host, sizeof *source + (size_t)nslots * sizeof source->slots[0]);
+    int nslots = concat->nparts < CONCAT_MAX_NSLOTS ? (int)concat->nparts : CONCAT_MAX_NSLOTS;
+    concat_source *source = npyx_alloc_zeroed(host, sizeof *source);
     NPYX_TRY(npyx_check_memory(source, error));
+    source->slots = npyx_alloc_array_zeroed(host, nslots, sizeof source->slots[0]);
+    if (source->slots == NULL) {
+        npyx_free(host, source);
+        return npyx_fail_nomem(error);
+    }
     source->concat = concat;
     source->nslots = nslots;
-    source->base = (npyx_source){.ops = &concat_ops, .host = host, .is_concurrent = concat->axis == 0, .has_gaps = concat->has_gaps};
+    source->base = (npyx_source){
+        .ops = &concat_ops, .host = host, .is_concurrent = concat->axis == 0, .has_gaps = concat->has_gaps};
     bool is_empty = false; /* then the other lengths may be of any size, and nothing is read */
     for (int axis = 0; axis < concat->ndim; axis++)
         is_empty |= concat->shape[axis] == 0;

@@ -17,7 +17,7 @@ typedef struct npyx_concat {
     int ndim;
     int axis;
     int64_t shape[NPYX_MAX_NDIM]; /* of the result */
-    bool has_gaps; /* the parts' sources may have (io/source.h) */
+    bool has_gaps;                /* the parts' sources may have (io/source.h) */
     int64_t nparts;
     const int64_t *ends; /* by part: where it ends along the axis */
     /* Opens a part: a source, which the caller closes, and a view of the part's items in it. */

@@ -29,16 +29,12 @@ static void close_payload(void *ctx) {
 static npyx_status walk_cut_item(view_source *source, int64_t off, uint8_t *out, size_t nbytes,
                                  npyx_error *error) {
     int64_t itemsize = source->to.itemsize;
-    npyx_buffer item = {.host = source->base.host};
-    npyx_status status = NPYX_OK;
-    if (npyx_buffer_reserve_array(&item, 1, (size_t)itemsize))
-        status =
-            npyx_item_walk_copy(&source->walk, off / itemsize, 1, (uint8_t *)item.bytes + item.nbytes, error);
-    else
-        status = npyx_buffer_fail(&item, error);
+    uint8_t *item = npyx_alloc(source->base.host, (size_t)itemsize);
+    NPYX_TRY(npyx_check_memory(item, error));
+    npyx_status status = npyx_item_walk_copy(&source->walk, off / itemsize, 1, item, error);
     if (status == NPYX_OK)
-        memcpy(out, item.bytes + item.nbytes + off % itemsize, nbytes);
-    npyx_buffer_clear(&item);
+        memcpy(out, item + off % itemsize, nbytes);
+    npyx_free(source->base.host, item);
     return status;
 }
 
@@ -114,7 +110,7 @@ static const uint8_t *converted_read_aside(const npyx_source *base, int64_t off,
                                            uint32_t *crc32) {
     npyx_error error; /* whoever reads the items again meets the fault */
     return convert_range((view_source *)base, true, off, scratch, nbytes, crc32, &error) == NPYX_OK ? scratch
-                                                                                                   : NULL;
+                                                                                                    : NULL;
 }
 
 /* Counted where the bytes are, in the payload. */

@@ -1,8 +1,8 @@
 /*
  * A file of torch.save's: its pickle, every tensor, and all its bytes. The input is such a file, or what one
- * is made of, so that no CRC-32 and no length need be right by chance: a first byte of 1 makes a zip, one of 2
- * pickles in a row. Then come the number of bytes of the pickle, and that of the storage `0`; what is left is
- * cut into these two.
+ * is made of, so that no CRC-32 and no length need be right by chance: a first byte of 1 makes a zip, one of
+ * 2 pickles in a row. Then come the number of bytes of the pickle, and that of the storage `0`; what is left
+ * is cut into these two.
  */
 #include "fuzz.h"
 
@@ -54,7 +54,9 @@ static void build_zip(npyx_buffer *file, const uint8_t *pickle, size_t pickle_nb
 static void build_legacy(npyx_buffer *file, const uint8_t *pickle, size_t pickle_nbytes,
                          const uint8_t *storage, size_t storage_nbytes) {
     static const char heads[] = "\x80\2\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19.\x80\2M\xe9\3.\x80\2}.";
-    static const char keys[] = "\x80\2](X\1\0\0\0" "0X\1\0\0\0" "1e.";
+    static const char keys[] = "\x80\2](X\1\0\0\0"
+                               "0X\1\0\0\0"
+                               "1e.";
     npyx_buffer_append(file, heads, sizeof heads - 1);
     npyx_buffer_append(file, pickle, pickle_nbytes);
     npyx_buffer_append(file, keys, sizeof keys - 1);
