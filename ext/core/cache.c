@@ -75,13 +75,19 @@ static npyx_status cache_take_part(npyx_source **source, const npyext_part *part
 static npyx_status cache_open(npyext_connection *connection, const char *path, const npyext_part *part,
                               npyext_open_file *file, npyx_archive **archive, npyx_error *error) {
     npyx_host *host = &connection->host;
-    if (part->recipe != NULL)
+    if (part->recipe != NULL) {
+        npyx_source_close(file->source); /* opened ahead: a raw array's file, which its recipe opens itself */
         return connection->recipes->open(connection, part->recipe, part->recipe_nbytes, archive, &file->info,
                                          error);
+    }
     if (file->source == NULL)
         NPYX_TRY(npyx_source_open_file(host, path, &file->source, &file->info, error));
     NPYX_TRY(cache_take_part(&file->source, part, error));
-    return npyx_archive_open(file->source, npyext_path_hint(path), archive, error);
+    npyx_status status = npyx_archive_open(file->source, npyext_path_hint(path), archive, error);
+    if (status == NPYX_CORRUPT && error->kind == NPYX_KIND_UNKNOWN && !part->is_range)
+        npyx_error_add(error,
+                       "; for raw items give a dtype, as in {\"path\": \"x.bin\", \"dtype\": \"<f4\"}");
+    return status;
 }
 
 /* Closes what is not in use: stale files, and the oldest beyond the limit. What was made of other files

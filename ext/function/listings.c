@@ -169,7 +169,7 @@ static void meta_data_offset(sqlite3_context *context, npyext_cursor *cursor) {
     npyx_archive *archive = scan->opened.archive;
     int64_t payload_off = 0;
     npyx_error error;
-    if (!array->is_known || scan->entry.zip_method > 0 || archive->is_inflated)
+    if (!array->is_known || scan->entry.zip_method > 0 || scan->entry.is_unpacked || archive->is_inflated)
         return;
     if (archive->format != NPYX_FORMAT_TEN && /* its offsets count from the start of the file */
         npyx_archive_locate(archive, scan->index, &payload_off, &error) != NPYX_OK)

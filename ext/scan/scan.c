@@ -2,6 +2,7 @@
 
 #include "format/tar.h"
 #include "source/array_value.h"
+#include "source/recipe.h"
 
 static npyx_status parse_on_error(npyext_scan *scan, npyx_error *error) {
     static const char *const choices[] = {
@@ -194,7 +195,8 @@ npyx_status npyext_scan_next_path(npyext_scan *scan) {
         if (scan->next_file == nfiles)
             return NPYX_DONE;
         scan->path = npyext_files_path(&scan->files, scan->next_file);
-        bool is_made = npyext_files_part(&scan->files, scan->next_file).recipe != NULL;
+        const npyext_part part = npyext_files_part(&scan->files, scan->next_file);
+        bool is_made = part.recipe != NULL && !npyext_recipe_is_raw(part.recipe, part.recipe_nbytes);
         is_left_out = is_made ? false      /* a concatenation's rows have paths of their own */
                       : scan->path == NULL /* a BLOB's, which equals nothing */
                           ? scan->path_prune.is_active

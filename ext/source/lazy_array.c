@@ -148,6 +148,7 @@ static npyx_status lazy_describe(npyx_archive *base, int64_t index, npyx_array *
     array->is_array = true;
     array->version_major = 1;
     array->ndim = made->ndim;
+    array->fortran_order = made->fortran_order;
     memcpy(array->shape, made->shape, (size_t)made->ndim * sizeof made->shape[0]);
     array->dtype = npyx_dtype_copy(&array->arena, made->dtype);
     npyx_dtype_append_descr(made->dtype, &descr);
@@ -160,10 +161,9 @@ static npyx_status lazy_describe(npyx_archive *base, int64_t index, npyx_array *
 }
 
 static npyx_status lazy_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
-    (void)base;
     (void)index;
     (void)error;
-    *payload_off = 0;
+    *payload_off = ((npyext_lazy *)base)->file_off;
     return NPYX_OK;
 }
 
@@ -230,15 +230,20 @@ static npyx_status lazy_begin(npyext_lazy *lazy, const npyext_recipe *recipe, np
     connection->recipe_depth--;
     NPYX_TRY(status);
     NPYX_TRY(npyx_array_measure(&lazy->array, error));
-    info->nbytes = lazy->array.nbytes;
+    if (recipe->kind != NPYEXT_RECIPE_RAW) /* whose file it is */
+        info->nbytes = lazy->array.nbytes;
     return NPYX_OK;
 }
 
 npyx_status npyext_lazy_open(npyext_connection *connection, const npyext_recipe *recipe,
                              npyx_archive **archive, npyx_file_info *info, npyx_error *error) {
-    const npyext_lazy_methods *methods = recipe->kind == NPYEXT_RECIPE_CALC     ? &calc_methods
-                                         : recipe->kind == NPYEXT_RECIPE_CONCAT ? &npyext_lazy_concat_methods
-                                                                                : &npyext_lazy_view_methods;
+    const npyext_lazy_methods *methods = &npyext_lazy_view_methods;
+    switch (recipe->kind) {
+    case NPYEXT_RECIPE_CALC: methods = &calc_methods; break;
+    case NPYEXT_RECIPE_CONCAT: methods = &npyext_lazy_concat_methods; break;
+    case NPYEXT_RECIPE_RAW: methods = &npyext_lazy_raw_methods; break;
+    default: break;
+    }
     npyext_lazy *lazy = npyx_alloc_zeroed(&connection->host, methods->nbytes);
     NPYX_TRY(npyx_check_memory(lazy, error));
     lazy->archive = (npyx_archive){.ops = &lazy_ops, .format = NPYX_FORMAT_NPY, .is_inflated = true};
@@ -255,53 +260,7 @@ npyx_status npyext_lazy_open(npyext_connection *connection, const npyext_recipe 
     return status;
 }
 
-/* ---- recipes as bytes ----
- *
- * The kind, then for each argument its type, eight bytes (a number, or a length), and the bytes of that
- * length and a NUL. Nobody else can make one, for a handle has a MAC; still nothing is read beyond its end.
- */
-
-enum { RECIPE_HEAD_NBYTES = 9 };
-
-static void append_recipe(const npyext_recipe *recipe, npyx_buffer *out) {
-    npyx_buffer_append_char(out, (char)recipe->kind);
-    for (int i = 0; i < recipe->narguments; i++) {
-        const npyext_argument *argument = &recipe->arguments[i];
-        uint8_t head[RECIPE_HEAD_NBYTES] = {(uint8_t)argument->type};
-        bool has_bytes = argument->type == SQLITE_TEXT || argument->type == SQLITE_BLOB;
-        uint64_t word = has_bytes ? (uint64_t)argument->nbytes : (uint64_t)argument->integer;
-        if (argument->type == SQLITE_FLOAT)
-            memcpy(&word, &argument->real, sizeof word);
-        npyx_store_u64(head + 1, word, false);
-        npyx_buffer_append(out, head, sizeof head);
-        if (has_bytes) {
-            npyx_buffer_append(out, argument->bytes, argument->nbytes);
-            npyx_buffer_append_char(out, '\0');
-        }
-    }
-}
-
-static bool read_recipe(const uint8_t *bytes, size_t nbytes, npyext_recipe *recipe) {
-    size_t at = 1;
-    recipe->kind = nbytes > 0 ? (npyext_recipe_kind)bytes[0] : NPYEXT_RECIPE_CALC;
-    for (recipe->narguments = 0; at < nbytes; recipe->narguments++) {
-        if (recipe->narguments == NPYEXT_RECIPE_MAX_NARGUMENTS || nbytes - at < RECIPE_HEAD_NBYTES)
-            return false;
-        npyext_argument *argument = &recipe->arguments[recipe->narguments];
-        uint64_t word = npyx_load_u64(bytes + at + 1, false);
-        *argument = (npyext_argument){.type = bytes[at], .integer = (int64_t)word};
-        at += RECIPE_HEAD_NBYTES;
-        memcpy(&argument->real, &word, sizeof word);
-        if (argument->type != SQLITE_TEXT && argument->type != SQLITE_BLOB)
-            continue;
-        if (word >= nbytes - at)
-            return false;
-        argument->bytes = (const char *)bytes + at;
-        argument->nbytes = (size_t)word;
-        at += (size_t)word + 1;
-    }
-    return true;
-}
+/* ---- for the connection ---- */
 
 static npyx_status recipe_open(npyext_connection *connection, const void *bytes, size_t nbytes,
                                npyx_archive **archive, npyx_file_info *info, npyx_error *error) {
@@ -309,7 +268,7 @@ static npyx_status recipe_open(npyext_connection *connection, const void *bytes,
     npyext_recipe *recipe = npyx_alloc(host, sizeof *recipe); /* recipes nest, and stacks are small */
     NPYX_TRY(npyx_check_memory(recipe, error));
     npyx_status status = NPYX_OK;
-    if (read_recipe(bytes, nbytes, recipe))
+    if (npyext_recipe_read(bytes, nbytes, recipe))
         status = npyext_lazy_open(connection, recipe, archive, info, error);
     else
         status = npyx_refuse(error, "the handle is damaged");
@@ -335,7 +294,7 @@ npyx_status npyext_lazy_append_handle(npyext_connection *connection, const npyex
         return npyx_fail(error, NPYX_TOOBIG, -1,
                          "the texts have %zu bytes; at most %d can be kept in a handle", text_nbytes,
                          (int)MAX_TEXT_NBYTES);
-    append_recipe(recipe, &bytes);
+    npyext_recipe_append(recipe, &bytes);
     npyx_status status = npyx_buffer_check(&bytes, error);
     npyext_handle handle = {.path = shown,
                             .path_nbytes = strlen(shown),

@@ -1,36 +1,16 @@
 /*
- * Arrays that are made when they are read: npy_calc's and npy_concat's, and what npy_slice, npy_reshape and
- * npy_astype make of those.
+ * Arrays that are made when they are read: npy_calc's and npy_concat's, what npy_slice, npy_reshape and
+ * npy_astype make of those, and the items of files without a header.
  *
- * What stands for one is its recipe, the arguments of the call: the text of the expression and its operands,
- * or the source, the member and the axis. A recipe becomes an archive of one array, like a .npy that nobody
- * has stored, so whatever takes an array takes it. Handles carry recipes (core/connection.h), and the cache
- * keeps what was opened from one.
+ * What stands for one is its recipe (recipe.h). A recipe becomes an archive of one array, like a .npy that
+ * nobody has stored, so whatever takes an array takes it. Handles carry recipes (core/connection.h), and the
+ * cache keeps what was opened from one.
  */
 #ifndef NPYEXT_LAZY_ARRAY_H
 #define NPYEXT_LAZY_ARRAY_H
 
 #include "opener.h"
-
-typedef enum npyext_recipe_kind {
-    NPYEXT_RECIPE_CALC,
-    NPYEXT_RECIPE_CONCAT,
-    NPYEXT_RECIPE_SLICE,
-    NPYEXT_RECIPE_RESHAPE,
-    NPYEXT_RECIPE_ASTYPE
-} npyext_recipe_kind;
-
-/* Operands `a` to `z`, and the expression before them. */
-enum { NPYEXT_RECIPE_MAX_NARGUMENTS = 27 };
-
-/* The arguments of the call: of npy_calc the expression (TEXT) and its operands (BLOB, INTEGER, FLOAT); of
- * npy_concat the source, the member and the axis, each as it was given; of the others a handle of an array
- * that is made when it is read, and the slice, the shape or the dtype as a TEXT. */
-typedef struct npyext_recipe {
-    npyext_recipe_kind kind;
-    int narguments;
-    npyext_argument arguments[NPYEXT_RECIPE_MAX_NARGUMENTS]; /* borrowed */
-} npyext_recipe;
+#include "recipe.h"
 
 /* Opens a recipe. The arguments' bytes must outlive the archive. Errors about an operand or a part begin with
  * its name. */
@@ -71,6 +51,7 @@ struct npyext_lazy {
     npyext_connection *connection;
     const npyext_lazy_methods *methods;
     npyx_array array;
+    int64_t file_off; /* of a raw array: where its items begin in the file */
     /* of lazy arrays, itself included: how deep they nest, and how many are open while it is read */
     int depth, narrays;
     /* Takes note that it reads from an open archive, which may be another lazy array. NPYX_INVALID if they
@@ -78,6 +59,7 @@ struct npyext_lazy {
     npyx_status (*rest_on)(npyext_lazy *lazy, const npyx_archive *archive, npyx_error *error);
 };
 
-extern const npyext_lazy_methods npyext_lazy_concat_methods, npyext_lazy_view_methods;
+extern const npyext_lazy_methods npyext_lazy_concat_methods, npyext_lazy_view_methods,
+    npyext_lazy_raw_methods;
 
 #endif

@@ -1,5 +1,7 @@
 #include "opener.h"
 
+#include "recipe.h"
+
 #include "format/tar.h"
 #include "io/file_system.h"
 
@@ -52,11 +54,65 @@ static npyx_status files_add_range(npyext_files *files, const char *path, size_t
     return NPYX_OK;
 }
 
-static npyx_status fail_range(npyx_error *error) {
+static npyx_status fail_range(bool is_raw, npyx_error *error) {
+    if (is_raw)
+        return npyx_refuse(
+            error, "the items of a file without a header need the keys path and dtype, and may have shape "
+                   "(integers, one of them -1), order (C or F), offset and nbytes (not negative), as in "
+                   "{\"path\": \"x.bin\", \"dtype\": \"<u2\", \"shape\": [-1, 128]}");
     return npyx_fail(
         error, NPYX_INVALID, -1,
         "a range of a file must have exactly the keys path (a string), offset and nbytes (non-negative "
         "integers), as in {\"path\": \"x.tar\", \"offset\": 1536, \"nbytes\": 4224}");
+}
+
+/* The columns of a JSON object's query. */
+enum {
+    RANGE_IS_WHOLE,
+    RANGE_PATH,
+    RANGE_OFF,
+    RANGE_NBYTES,
+    RANGE_IS_OBJECT,
+    RAW_DTYPE,
+    RAW_SHAPE,
+    RAW_ORDER,
+    RAW_IS_SOUND
+};
+
+static npyext_argument raw_text(sqlite3_stmt *statement, int column, const char *otherwise) {
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    text = text == NULL ? otherwise : text;
+    return (npyext_argument){.type = SQLITE_TEXT, .bytes = text, .nbytes = strlen(text)};
+}
+
+/* Adds the items of a file without a header. */
+static npyx_status files_add_raw(npyext_files *files, sqlite3_stmt *statement, npyx_error *error) {
+    npyx_host *host = files->paths.arena.host;
+    bool has_off = sqlite3_column_type(statement, RANGE_OFF) != SQLITE_NULL;
+    bool has_nbytes = sqlite3_column_type(statement, RANGE_NBYTES) != SQLITE_NULL;
+    int64_t off = sqlite3_column_int64(statement, RANGE_OFF),
+            nbytes = sqlite3_column_int64(statement, RANGE_NBYTES);
+    const char *path = (const char *)sqlite3_column_text(statement, RANGE_PATH);
+    if (path == NULL || !sqlite3_column_int(statement, RAW_IS_SOUND) || off < 0 || nbytes < 0)
+        return fail_range(true, error);
+    npyext_recipe recipe = {.kind = NPYEXT_RECIPE_RAW, .narguments = 6};
+    recipe.arguments[0] = raw_text(statement, RANGE_PATH, "");
+    recipe.arguments[1] = (npyext_argument){.type = SQLITE_INTEGER, .integer = has_off ? off : 0};
+    recipe.arguments[2] = (npyext_argument){.type = SQLITE_INTEGER, .integer = has_nbytes ? nbytes : -1};
+    recipe.arguments[3] = raw_text(statement, RAW_DTYPE, "");
+    recipe.arguments[4] = raw_text(statement, RAW_SHAPE, "[-1]");
+    recipe.arguments[5] = raw_text(statement, RAW_ORDER, "C");
+    npyx_buffer bytes = {.host = host};
+    npyext_recipe_append(&recipe, &bytes);
+    npyx_status status = npyx_buffer_check(&bytes, error);
+    npyext_part part = {.recipe_nbytes = bytes.nbytes};
+    if (status == NPYX_OK) {
+        part.recipe = npyx_arena_copy(&files->paths.arena, bytes.bytes, bytes.nbytes);
+        status = npyx_check_memory(part.recipe, error);
+    }
+    npyx_buffer_clear(&bytes);
+    size_t path_nbytes = (size_t)sqlite3_column_bytes(statement, RANGE_PATH);
+    return status == NPYX_OK ? files_add_range(files, path, path_nbytes, part, error) : status;
 }
 
 /* Whether json_each accepts JSON5, too (since 3.42). Then json_valid is asked as well, so that every SQLite
@@ -85,25 +141,34 @@ static npyx_status add_json_range(npyext_connection *connection, npyext_files *f
         "SELECT count(*) = 3, max(CASE WHEN key = 'path' AND type = 'text' THEN value END), "
         "max(CASE WHEN key = 'offset' AND type = 'integer' THEN value END), "
         "max(CASE WHEN key = 'nbytes' AND type = 'integer' THEN value END), "
-        "json_type(?1) = 'object' AND CASE WHEN ?2 THEN json_valid(?1) ELSE 1 END FROM json_each(?1)";
+        "json_type(?1) = 'object' AND CASE WHEN ?2 THEN json_valid(?1) ELSE 1 END, "
+        "max(CASE WHEN key = 'dtype' AND type IN ('text', 'array') THEN value END), "
+        "max(CASE WHEN key = 'shape' AND type IN ('array', 'integer') THEN value END), "
+        "max(CASE WHEN key = 'order' AND type = 'text' THEN value END), "
+        "count(*) = count(DISTINCT key) AND sum(CASE key WHEN 'path' THEN type = 'text' "
+        "WHEN 'dtype' THEN type IN ('text', 'array') WHEN 'shape' THEN type IN ('array', 'integer') "
+        "WHEN 'order' THEN type = 'text' WHEN 'offset' THEN type = 'integer' "
+        "WHEN 'nbytes' THEN type = 'integer' ELSE 0 END) = count(*) FROM json_each(?1)";
     sqlite3_stmt *statement = NULL;
     NPYX_TRY(prepare_json(connection, query, text, nbytes, &statement, error));
     sqlite3_bind_int(statement, 2, takes_json5());
     int code = sqlite3_step(statement);
     npyx_status status = npyext_fail_code(code, error);
-    bool is_object = code == SQLITE_ROW && sqlite3_column_int(statement, 4);
-    if (is_object) {
-        const char *path = (const char *)sqlite3_column_text(statement, 1);
+    bool is_object = code == SQLITE_ROW && sqlite3_column_int(statement, RANGE_IS_OBJECT);
+    if (is_object && sqlite3_column_type(statement, RAW_DTYPE) != SQLITE_NULL) {
+        status = files_add_raw(files, statement, error);
+    } else if (is_object) {
+        const char *path = (const char *)sqlite3_column_text(statement, RANGE_PATH);
         npyext_part part = {.is_range = true,
-                            .off = sqlite3_column_int64(statement, 2),
-                            .nbytes = sqlite3_column_int64(statement, 3)};
-        bool is_whole = sqlite3_column_int(statement, 0) && path != NULL &&
-                        sqlite3_column_type(statement, 2) == SQLITE_INTEGER &&
-                        sqlite3_column_type(statement, 3) == SQLITE_INTEGER && part.off >= 0 &&
+                            .off = sqlite3_column_int64(statement, RANGE_OFF),
+                            .nbytes = sqlite3_column_int64(statement, RANGE_NBYTES)};
+        bool is_whole = sqlite3_column_int(statement, RANGE_IS_WHOLE) && path != NULL &&
+                        sqlite3_column_type(statement, RANGE_OFF) == SQLITE_INTEGER &&
+                        sqlite3_column_type(statement, RANGE_NBYTES) == SQLITE_INTEGER && part.off >= 0 &&
                         part.nbytes >= 0;
-        status = is_whole
-                     ? files_add_range(files, path, (size_t)sqlite3_column_bytes(statement, 1), part, error)
-                     : fail_range(error);
+        status = is_whole ? files_add_range(files, path, (size_t)sqlite3_column_bytes(statement, RANGE_PATH),
+                                            part, error)
+                          : fail_range(false, error);
     }
     sqlite3_finalize(statement);
     return status == NPYX_OK && !is_object ? NPYX_DONE : status;
@@ -290,7 +355,8 @@ npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files
         opened->archive = opened->cached->archive;
     opened->info = ahead.info;
     opened->is_known = opened->info.nbytes >= 0;
-    opened->is_file = opened->is_known && part.recipe == NULL;
+    opened->is_file =
+        opened->is_known && (part.recipe == NULL || npyext_recipe_is_raw(part.recipe, part.recipe_nbytes));
     if (status == NPYX_OK && files->is_handle)
         return npyext_handle_check(&connection->handle_key, files->handle_stamp, &part, &opened->info, error);
     return status;

@@ -72,7 +72,8 @@ npyx_status npyext_call_append_view(npyext_call *c) {
 }
 
 bool npyext_call_is_lazy(const npyext_call *c) {
-    return c->value.bytes == NULL && c->value.known->part.recipe != NULL;
+    const npyext_part *part = c->value.bytes == NULL ? &c->value.known->part : NULL;
+    return part != NULL && part->recipe != NULL && !npyext_recipe_is_raw(part->recipe, part->recipe_nbytes);
 }
 
 npyx_status npyext_call_stay_lazy(npyext_call *c, npyext_recipe_kind kind, const npyx_value *change) {

@@ -31,7 +31,8 @@ typedef struct npyx_entry {
     size_t member_nbytes; /* for an .npz or a tar: name including the omitted `.npy` */
     size_t sample_nbytes; /* for a tar: the part of name that is the member's; 0: not in a tar */
     int64_t header_off;   /* .npz local header, .ten header chunk, the first byte of an array of a .npy */
-    int zip_method;       /* of an .npz's entry, also inside a tar; -1: not in an .npz */
+    int zip_method;   /* of an .npz's entry, also inside a tar, or of a tensor's storage; -1: not in a zip */
+    bool is_unpacked; /* its bytes are in the file in another form: opcodes of a pickle */
     const npyx_zip_record *zip; /* the record of an .npz's entry; otherwise NULL */
 } npyx_entry;
 

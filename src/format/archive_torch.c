@@ -395,7 +395,13 @@ static npyx_status torch_entry(npyx_archive *base, int64_t index, npyx_entry *en
     *entry = (npyx_entry){.name = array->found.name,
                           .name_nbytes = array->found.name_nbytes,
                           .member_nbytes = array->found.name_nbytes,
+                          .is_unpacked = array->found.array != NULL,
                           .zip_method = -1};
+    npyx_entry stored;
+    if (array->storage >= 0 && archive->zip != NULL) {
+        NPYX_TRY(npyx_archive_entry(archive->zip, array->storage, &stored, error));
+        entry->zip_method = stored.zip_method;
+    }
     return NPYX_OK;
 }
 
@@ -454,10 +460,17 @@ static npyx_status torch_locate(npyx_archive *base, int64_t index, int64_t *payl
     torch_array *array;
     NPYX_TRY(torch_array_at(archive, index, &array, error));
     *payload_off = 0;
-    if (array->storage >= 0 && archive->zip == NULL)
+    if (array->storage < 0)
+        return NPYX_OK;
+    if (archive->zip == NULL)
         *payload_off = archive->storages[array->storage].off;
-    else if (array->storage >= 0)
-        return npyx_archive_locate(archive->zip, array->storage, payload_off, error);
+    else
+        NPYX_TRY(npyx_archive_locate(archive->zip, array->storage, payload_off, error));
+    const npyx_found_array *found = &array->found;
+    bool is_in_order = torch_is_without_gaps(found, false) || torch_is_without_gaps(found, true);
+    if (!is_in_order &&
+        found->first <= INT64_MAX / 16) /* where its first item is, as describe does not say */
+        *payload_off += found->first * npyx_types[found->type].itemsize;
     return NPYX_OK;
 }
 

@@ -115,6 +115,19 @@ def test_numpy_arrays_and_other_values_beside_tensors(db, folder):
         assert [json.loads(row[0]) for row in db.execute("SELECT value FROM npy_rows(?, ?)", (contents, name))] == array.tolist()
 
 
+def test_where_items_are_in_the_file(db, folder):
+    """data_offset and compression; NULL where the file has the items in another form."""
+    numbers = np.arange(8, dtype="f4")
+    tree = [tensor("Float", "0", 8, 2, (3,), (1,)), tensor("Float", "0", 8, 3, (2,), (2,)), np.arange(3.0), tensor("Float", "0", 8, 1, (2, 2), (1, 2))]
+    for label, contents in {"zip": torch_zip(tree, {"0": numbers.tobytes()}), "legacy": torch_legacy(tree, {"0": (8, numbers.tobytes())})}.items():
+        rows = db.execute("SELECT data_offset, compression FROM npy_meta(?)", (contents,)).fetchall()
+        found = [contents[off : off + 4] if off is not None else None for off, _ in rows]
+        assert found == [np.float32(2).tobytes(), np.float32(3).tobytes(), None, np.float32(1).tobytes()], label
+        assert {row[1] for row in rows} == ({"stored", None} if label == "zip" else {None})
+    rows = db.execute("SELECT data_offset, compression FROM npy_meta(?)", (torch_zip(tree, {"0": numbers.tobytes()}, method=zipfile.ZIP_DEFLATED),)).fetchall()
+    assert rows == [(None, "deflate"), (None, "deflate"), (None, None), (None, "deflate")]
+
+
 def test_torchscript_constants(db, folder):
     module = Call("__torch__", "Net", state={"training": False, "w": tensor("Float", "0", 2, 0, (2,), (1,))})
     constants = pickled((tensor("Long", "0", 2, 0, (2,), (1,)), 5))

@@ -125,6 +125,7 @@ LISTS = [
     reading("npy_rows of a .pt", "SELECT name, count(value) FROM npy_rows('model.pt') GROUP BY name"),
     reading("a tensor of a .pt by its name", "SELECT value FROM npy_rows('model.pt', 'turned')"),
     reading("a tensor of an old .pt by its name", "SELECT value FROM npy_rows('old.pt', 'turned', '::-3')"),
+    reading("a raw array", """SELECT row, value FROM npy_rows('[{"path": "long.npy", "dtype": "<f8", "offset": 128, "shape": [-1, 70]}, {"path": "many.npy", "dtype": "u1", "nbytes": 5}]') LIMIT 30"""),
     reading("npz_members of a .pt", "SELECT * FROM npz_members('model.pt')"),
     reading("npy_meta of foreign tensors", "SELECT * FROM npy_meta('foreign.safetensors')"),
     reading("npy_rows of a .safetensors", "SELECT name, value FROM npy_rows('checkpoint.safetensors')"),
