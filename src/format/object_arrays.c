@@ -6,13 +6,16 @@
 #include "text/number_text.h"
 #include "text/span.h"
 
+/* A level takes some 500 bytes of stack, so these are less than half of what a thread of musl has. */
+enum { TREE_MAX_DEPTH = 100 };
+
 typedef struct tree_walk {
     npyx_arena *arena;
     npyx_budget *budget;
     npyx_error *error;
     npyx_found_arrays *found;
     npyx_buffer name; /* of the current object */
-    const npyx_object *way[NPYX_OBJECT_MAX_HEIGHT];
+    const npyx_object *way[TREE_MAX_DEPTH];
     int depth;
 } tree_walk;
 
@@ -458,9 +461,9 @@ static npyx_status tree_visit(tree_walk *w, const npyx_object *object) {
         if (w->way[i] == object) /* a module may know the one that it is in */
             return NPYX_OK;
     }
-    if (w->depth == NPYX_OBJECT_MAX_HEIGHT)
+    if (w->depth == TREE_MAX_DEPTH)
         return npyx_fail(w->error, NPYX_UNSUPPORTED, -1, "its pickle nests more than %d levels deep",
-                         (int)NPYX_OBJECT_MAX_HEIGHT);
+                         (int)TREE_MAX_DEPTH);
     w->way[w->depth++] = object;
     npyx_status status = tree_contents(w, object);
     w->depth--;

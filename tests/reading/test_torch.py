@@ -259,7 +259,7 @@ def test_trees_that_take_too_long(db, folder):
     deep = SOUND
     for _ in range(250):
         deep = [deep]
-    assert "more than 200 levels deep" in db.execute("SELECT error FROM npy_meta(?) WHERE on_error = 'row'", (torch_zip(deep, {"0": bytes(16)}),)).fetchone()[0]
+    assert "more than 100 levels deep" in db.execute("SELECT error FROM npy_meta(?) WHERE on_error = 'row'", (torch_zip(deep, {"0": bytes(16)}),)).fetchone()[0]
 
 
 def test_a_tree_that_contains_itself(db, folder):

@@ -11,6 +11,7 @@ import pytest
 
 import shell
 from formats import npy
+from torch_files import Call, tensor, torch_legacy, torch_zip
 
 LEVELS = 98  # two brackets each, and the header's own
 STACK_NBYTES = 131072
@@ -144,3 +145,22 @@ def test_nested_dtypes(dtype, tmp_path):
     for name, sql, message in errors:
         assert "out of memory" not in message, (name, sql, message)
         assert sql not in ANSWERED or dtype == "none", (name, sql, message)
+
+
+def around(kind, value, levels):
+    for _ in range(levels):
+        value = {"list": lambda: [value], "tuple": lambda: (value,), "dict": lambda: {"k": value}, "args": lambda: Call("own", "Class", value), "state": lambda: Call("own", "Class", state={"_modules": {"k": value}})}[kind]()
+    return value
+
+
+@pytest.mark.parametrize("kind", ["list", "tuple", "dict", "args", "state"])
+def test_nested_trees_of_torch(kind, tmp_path):
+    """As deep as trees may be, and deeper."""
+    sys.setrecursionlimit(20000)
+    w = tensor("Float", "0", 4, 0, (2, 2), (1, 2))
+    arrays = {str(levels): make(around(kind, w, levels), storages) for levels in (40, 96, 99, 100, 180) for make, storages in ((torch_zip, {"0": bytes(16)}),)}
+    arrays |= {f"old {levels}": torch_legacy(around(kind, w, levels), {"0": (4, bytes(16))}) for levels in (40, 99, 180)}
+    questions = ["SELECT * FROM npy_meta(:a)", "SELECT * FROM npy_rows(:a, 0)", "SELECT npy_json(array) FROM npy_file(:a)", "SELECT * FROM npy_stats(:a)", "SELECT * FROM npz_members(:a)"]
+    errors = asked(arrays, "f4", questions, tmp_path, 8 << 20 if shell.SANITIZED else STACK_NBYTES)
+    assert all("levels deep" in message or "npz_members" in sql for _, sql, message in errors), errors
+    assert {name for name, _, _ in errors} >= {"180", "old 180"} and "40" not in {name for name, _, _ in errors}
