@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -16,30 +17,27 @@ from arrays import npy_bytes
 from expected import counters, error_of
 from torch_files import Call, Global, Storage, pickled, tensor, torch_legacy, torch_zip, typed_tensor
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+if importlib.util.find_spec("torch") is not None:
 
-
-def test_random_files_of_torch(db, folder):
-    """250 files: nested containers, views, shared storages, parameters, whole modules and optimizers, in protocols 2 to 5."""
-    if not HAS_TORCH:
-        pytest.skip("PyTorch is not installed")
-    seed, count = shell.random_seed(), 250
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    writer = os.path.join(os.path.dirname(shell.__file__), "torch_writer.py")
-    subprocess.run(["/usr/bin/python3", "-B", writer, str(seed), str(count), "."], check=True, env=environment, timeout=shell.PATIENCE)
-    for number in range(count):
-        with open(f"{number}.json") as file:
-            told = json.load(file)
-        label = f"seed {seed}, file {number}"
-        meta = db.execute("SELECT idx, name, dtype, shape, format, error FROM npy_meta(?) WHERE idx IS NOT NULL", (f"{number}.pt",)).fetchall()
-        data = [data for (data,) in db.execute("SELECT npy_data(array) FROM npy_file(?)", (f"{number}.pt",))]
-        found = [[name, {"dtype": dtype, "shape": json.loads(shape), "data": data[idx].hex()}] for idx, name, dtype, shape, _, _ in meta]
-        if told["is_module"]:  # in an order of its own; and recurrent layers hold a second list of their weights
-            found = sorted((pair for pair in found if "_flat_weights" not in pair[0]), key=lambda pair: pair[0])
-        assert found == told["tensors"], label
-        assert {row[4:] for row in meta} <= {("torch", None)}, label
-        rows = db.execute("SELECT name, data FROM npy_rows(?, '', 'None')", (f"{number}.pt",)).fetchall()
-        assert rows == [(row[1], octets) for row, octets in zip(meta, data)], label
+    def test_random_files_of_torch(db, folder):
+        """250 files: nested containers, views, shared storages, parameters, whole modules and optimizers, in protocols 2 to 5."""
+        seed, count = shell.random_seed(), 250
+        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        writer = os.path.join(os.path.dirname(shell.__file__), "torch_writer.py")
+        subprocess.run([sys.executable, "-B", writer, str(seed), str(count), "."], check=True, env=environment, timeout=shell.PATIENCE)
+        for number in range(count):
+            with open(f"{number}.json") as file:
+                told = json.load(file)
+            label = f"seed {seed}, file {number}"
+            meta = db.execute("SELECT idx, name, dtype, shape, format, error FROM npy_meta(?) WHERE idx IS NOT NULL", (f"{number}.pt",)).fetchall()
+            data = [data for (data,) in db.execute("SELECT npy_data(array) FROM npy_file(?)", (f"{number}.pt",))]
+            found = [[name, {"dtype": dtype, "shape": json.loads(shape), "data": data[idx].hex()}] for idx, name, dtype, shape, _, _ in meta]
+            if told["is_module"]:  # in an order of its own; and recurrent layers hold a second list of their weights
+                found = sorted((pair for pair in found if "_flat_weights" not in pair[0]), key=lambda pair: pair[0])
+            assert found == told["tensors"], label
+            assert {row[4:] for row in meta} <= {("torch", None)}, label
+            rows = db.execute("SELECT name, data FROM npy_rows(?, '', 'None')", (f"{number}.pt",)).fetchall()
+            assert rows == [(row[1], octets) for row, octets in zip(meta, data)], label
 
 
 # --- files by hand -----------------------------------------------------------------------------------------------------
