@@ -28,6 +28,10 @@ typedef struct torch_array {
     npyx_found_array found;
     int64_t storage; /* the zip's entry, or the number of one of the storages; -1: none */
     const char *fault;
+    /* of a tensor with a storage: */
+    int64_t off; /* of its first item, there */
+    bool is_fortran;
+    bool is_strided; /* in neither order */
 } torch_array;
 
 /* Of a file that is no zip. */
@@ -75,7 +79,6 @@ static npyx_status torch_find(torch_archive *archive, const char *kind, const np
 /* Reads the whole entry. */
 static npyx_status torch_fetch(torch_archive *archive, int64_t index, npyx_buffer *bytes, npyx_error *error) {
     npyx_source *payload = NULL;
-    bytes->host = archive->arena.host;
     NPYX_TRY(npyx_archive_open_payload(archive->zip, index, &payload, error));
     npyx_status status = npyx_pickle_fetch(payload, 0, bytes, error);
     npyx_source_close(payload);
@@ -131,15 +134,25 @@ static npyx_status torch_open_storage(torch_archive *archive, int64_t storage, n
 
 /* ---- the arrays ---- */
 
-static bool torch_is_without_gaps(const npyx_found_array *found, bool is_fortran) {
-    int64_t stride = 1;
-    for (int i = 0; i < found->ndim; i++) {
-        int axis = is_fortran ? i : found->ndim - 1 - i;
-        if (found->shape[axis] != 1 && found->strides[axis] != stride)
-            return false;
-        stride *= found->shape[axis];
+/* A tensor in its storage. The strides of axes of length 1 mean nothing. */
+static npyx_view torch_view(const npyx_found_array *found, const npyx_dtype *dtype) {
+    npyx_view view = {.dtype = dtype, .ndim = found->ndim, .off = found->first * dtype->itemsize};
+    for (int axis = 0; axis < found->ndim; axis++) {
+        int64_t stride = found->shape[axis] == 1 ? 0 : found->strides[axis] * dtype->itemsize;
+        npyx_view_set_axis(&view, axis, found->shape[axis], stride, axis);
     }
-    return true;
+    return view;
+}
+
+/* Finds the order of the items of a sound tensor. */
+static void torch_find_order(torch_array *array, int64_t nelem) {
+    if (nelem == 0)
+        return;
+    const npyx_dtype dtype = {.type = array->found.type, .itemsize = npyx_types[array->found.type].itemsize};
+    const npyx_view view = torch_view(&array->found, &dtype);
+    array->off = view.off;
+    array->is_fortran = npyx_view_is_fortran(&view);
+    array->is_strided = !array->is_fortran && !npyx_view_is_contiguous(&view);
 }
 
 /* The number of the last item after the first one, in the storage, and of all items; false if one is no
@@ -175,6 +188,8 @@ static npyx_status torch_check(torch_archive *archive, torch_array *array, npyx_
         array->fault = "its items go beyond the end of its storage";
     else if (nelem > FREE_NBYTES / itemsize && nelem / MAX_NREPEATS > present_nelem)
         array->fault = "it repeats the items of its storage more than 1032 times";
+    if (array->fault == NULL)
+        torch_find_order(array, nelem);
     return NPYX_OK;
 }
 
@@ -445,14 +460,10 @@ static npyx_status torch_describe(npyx_archive *base, int64_t index, npyx_array 
     array->ndim = found->ndim;
     if (found->ndim > 0)
         memcpy(array->shape, found->shape, (size_t)found->ndim * sizeof array->shape[0]);
-    NPYX_TRY(npyx_array_measure(array, error));
-    if (found->strides == NULL || found->foreign != NULL)
-        return NPYX_OK;
-    bool is_contiguous = array->nelem == 0 || torch_is_without_gaps(found, false);
-    array->fortran_order = !is_contiguous && torch_is_without_gaps(found, true);
-    if (is_contiguous || array->fortran_order) /* else the payload is put in order */
-        array->data_off = array->nelem == 0 ? 0 : found->first * array->dtype->itemsize;
-    return NPYX_OK;
+    array->fortran_order = from->is_fortran;
+    array->data_off =
+        from->is_strided ? 0 : from->off; /* of what is put in order, the payload begins there */
+    return npyx_array_measure(array, error);
 }
 
 static npyx_status torch_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
@@ -466,23 +477,9 @@ static npyx_status torch_locate(npyx_archive *base, int64_t index, int64_t *payl
         *payload_off = archive->storages[array->storage].off;
     else
         NPYX_TRY(npyx_archive_locate(archive->zip, array->storage, payload_off, error));
-    const npyx_found_array *found = &array->found;
-    bool is_in_order = torch_is_without_gaps(found, false) || torch_is_without_gaps(found, true);
-    if (!is_in_order &&
-        found->first <= INT64_MAX / 16) /* where its first item is, as describe does not say */
-        *payload_off += found->first * npyx_types[found->type].itemsize;
+    if (array->is_strided) /* where its first item is, as describe does not say */
+        *payload_off += array->off;
     return NPYX_OK;
-}
-
-/* The items of a tensor that is neither in C nor in Fortran order, in C order. storage is owned from here on.
- */
-static npyx_status torch_open_strided(const torch_array *array, const npyx_dtype *dtype, npyx_source *storage,
-                                      npyx_source **payload, npyx_error *error) {
-    const npyx_found_array *found = &array->found;
-    npyx_view view = {.dtype = dtype, .ndim = found->ndim, .off = found->first * dtype->itemsize};
-    for (int axis = 0; axis < found->ndim; axis++)
-        npyx_view_set_axis(&view, axis, found->shape[axis], found->strides[axis] * dtype->itemsize, axis);
-    return npyx_view_source_open(storage, &view, dtype, payload, error);
 }
 
 static npyx_status torch_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
@@ -496,17 +493,17 @@ static npyx_status torch_open(npyx_archive *base, int64_t index, npyx_source **p
     npyx_status status = torch_describe(base, index, &array, error);
     if (status == NPYX_OK)
         status = npyx_array_check_values(&array, error);
-    bool is_in_order = status == NPYX_OK && (found->array != NULL || array.nelem == 0 ||
-                                             array.fortran_order || torch_is_without_gaps(found, false));
     if (status == NPYX_OK && found->array != NULL)
         status = npyx_source_open_memory(archive->arena.host, found->array->items, (size_t)array.nbytes,
                                          &storage, error);
     else if (status == NPYX_OK)
         status = torch_open_storage(archive, from->storage, &storage, error);
-    if (status == NPYX_OK && is_in_order)
+    if (status == NPYX_OK && from->is_strided) {
+        const npyx_view view = torch_view(found, array.dtype);
+        status = npyx_view_source_open(storage, &view, array.dtype, payload, error);
+    } else if (status == NPYX_OK) {
         *payload = storage;
-    else if (status == NPYX_OK)
-        status = torch_open_strided(from, array.dtype, storage, payload, error);
+    }
     npyx_array_clear(&array);
     return status;
 }

@@ -222,6 +222,17 @@ def test_a_faulty_tensor_is_an_error_of_its_own(db, folder, fault):
         assert db.execute("SELECT sum FROM npy_stats(?, 'c')", (contents,)).fetchall() == [(10,)]
 
 
+def test_strides_of_axes_of_length_1_mean_nothing(db, folder):
+    """Nor do any where there are no items: whatever they are, no product of them is taken."""
+    octets = np.arange(8, dtype="f4").tobytes()
+    tree = [tensor("Float", "0", 8, 1, (1, 3), (2**62, 2)), tensor("Float", "0", 8, 0, (1, 2, 2), (2**63 - 1, 1, 2)), tensor("Float", "0", 8, 2**61, (2**20, 0, 2**20), (2**62, 2**62, 2**62))]
+    for contents in (torch_zip(tree, {"0": octets}), torch_legacy(tree, {"0": (8, octets)})):
+        rows = db.execute("SELECT npy_json(npy_array(value)) FROM npy_elements(?) GROUP BY name ORDER BY name", (contents,)).fetchall()
+        assert rows == [("[1.0,3.0,5.0]",), ("[0.0,2.0,1.0,3.0]",)]
+        shapes = db.execute("SELECT shape, error, data_offset IS NOT NULL FROM npy_meta(?) WHERE on_error = 'row'", (contents,)).fetchall()
+        assert shapes == [("[1,3]", None, 1), ("[1,2,2]", None, 1), ("[1048576,0,1048576]", None, 1)]
+
+
 def test_a_faulty_pickle_is_an_error_of_the_file(db, folder):
     """Whose zip is listed all the same."""
     for broken, message in [
