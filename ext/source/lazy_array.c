@@ -119,7 +119,7 @@ static bool calc_is_untouched(npyext_lazy *base, int64_t tick) {
 static void lazy_calc_close(npyext_lazy *base) {
     lazy_calc *lazy = (lazy_calc *)base;
     npyx_host *host = &base->connection->host;
-    for (int i = 0; lazy->planned != NULL && i <= lazy->noperands; i++) /* one may have failed to open */
+    for (int i = 0; lazy->operands != NULL && i <= lazy->noperands; i++) /* one may have failed to open */
         npyext_operand_close(&lazy->operands[i]);
     npyx_free(host, lazy->operands);
     npyx_free(host, lazy->planned);
