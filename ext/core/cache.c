@@ -46,30 +46,19 @@ npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, 
     return status;
 }
 
-static void close_parent(void *source) {
-    npyx_source_close(source);
-}
-
 /* Turns a file's source into a range of it, which owns the file's source; closes it on failure. */
 static npyx_status cache_take_part(npyx_source **source, const npyext_part *part, npyx_error *error) {
     npyx_source *file = *source;
     if (part == NULL || !part->is_range)
         return NPYX_OK;
-    npyx_status status = NPYX_OK;
-    if (part->off > file->nbytes || part->nbytes > file->nbytes - part->off)
-        status = npyx_fail_short(file, error, part->off,
-                                 "the range of %" PRId64 " bytes at byte %" PRId64
-                                 " goes beyond the file, which has %" PRId64,
-                                 part->nbytes, part->off, file->nbytes);
-    if (status == NPYX_OK)
-        status = npyx_source_open_range(file, part->off, part->nbytes, false, 0, source, error);
-    if (status != NPYX_OK) {
-        npyx_source_close(file);
-        return status;
-    }
-    (*source)->on_close = close_parent;
-    (*source)->on_close_ctx = file;
-    return NPYX_OK;
+    if (part->off <= file->nbytes && part->nbytes <= file->nbytes - part->off)
+        return npyx_source_open_owned_range(file, part->off, part->nbytes, source, error);
+    npyx_status status = npyx_fail_short(file, error, part->off,
+                                         "the range of %" PRId64 " bytes at byte %" PRId64
+                                         " goes beyond the file, which has %" PRId64,
+                                         part->nbytes, part->off, file->nbytes);
+    npyx_source_close(file);
+    return status;
 }
 
 static npyx_status cache_open(npyext_connection *connection, const char *path, const npyext_part *part,

@@ -196,9 +196,8 @@ npyx_status npyext_scan_next_path(npyext_scan *scan) {
             return NPYX_DONE;
         scan->path = npyext_files_path(&scan->files, scan->next_file);
         const npyext_part part = npyext_files_part(&scan->files, scan->next_file);
-        bool is_made = part.recipe != NULL && !npyext_recipe_is_raw(part.recipe, part.recipe_nbytes);
-        is_left_out = is_made ? false      /* a concatenation's rows have paths of their own */
-                      : scan->path == NULL /* a BLOB's, which equals nothing */
+        is_left_out = npyext_part_is_made(&part) ? false /* a concatenation's rows have paths of their own */
+                      : scan->path == NULL               /* a BLOB's, which equals nothing */
                           ? scan->path_prune.is_active
                           : npyext_prune_leaves_out(&scan->path_prune, scan->path, strlen(scan->path));
     }

@@ -65,7 +65,8 @@ static bool look_at_files(lazy_concat *lazy, const npyext_files *files, uint64_t
 
 /* Another lazy array has no file of its own to look at. */
 static bool is_made_of_lazy(const lazy_concat *lazy) {
-    return lazy->files.is_handle && npyext_files_part(&lazy->files, 0).recipe != NULL;
+    const npyext_part part = npyext_files_part(&lazy->files, 0);
+    return lazy->files.is_handle && npyext_part_is_made(&part);
 }
 
 static bool concat_is_untouched(npyext_lazy *base, int64_t tick) {

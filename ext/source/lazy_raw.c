@@ -10,7 +10,6 @@ typedef struct lazy_raw {
     npyx_source *file;
     const char *path; /* borrowed */
     npyx_file_info info;
-    int64_t off, nbytes; /* of the items */
 } lazy_raw;
 
 /* Replaces the -1 in the shape by what the bytes that are there leave for it. */
@@ -34,45 +33,35 @@ static npyx_status lazy_raw_take_shape(lazy_raw *lazy, const npyext_argument *te
     return is_open ? npyx_shape_resolve(array->shape, array->ndim, nelem, error) : NPYX_OK;
 }
 
-static npyx_status lazy_raw_take_order(lazy_raw *lazy, const npyext_argument *text, npyx_error *error) {
-    char letter = text->nbytes == 1 ? text->bytes[0] : '\0';
-    bool is_fortran = letter == 'F' || letter == 'f';
-    if (!is_fortran && letter != 'C' && letter != 'c')
-        return npyx_refuse(error, "the order must be 'C' or 'F' (found '%.*s')",
-                           NPYX_SHOWN(text->bytes, text->nbytes, 40));
-    npyx_array *array = &lazy->base.array;
-    array->fortran_order = npyx_header_npy_is_fortran(array->ndim, array->shape, is_fortran);
-    return NPYX_OK;
-}
-
 static npyx_status lazy_raw_describe(lazy_raw *lazy, const npyext_recipe *recipe, npyx_error *error) {
     npyx_array *array = &lazy->base.array;
-    const npyext_argument *dtype = &recipe->arguments[3];
-    int64_t given_nbytes = recipe->arguments[2].integer, room_nbytes = lazy->info.nbytes - lazy->off;
+    const npyext_argument *dtype = &recipe->arguments[3], *order = &recipe->arguments[5];
+    const int64_t off = lazy->base.file_off, given_nbytes = recipe->arguments[2].integer;
+    int64_t room_nbytes = lazy->info.nbytes - off;
+    bool is_fortran = false;
     if (room_nbytes < 0 || given_nbytes > room_nbytes)
-        return npyx_fail_short(lazy->file, error, lazy->off,
+        return npyx_fail_short(lazy->file, error, off,
                                "the range of %" PRId64 " bytes at byte %" PRId64
                                " goes beyond the file, which has %" PRId64,
-                               given_nbytes < 0 ? 0 : given_nbytes, lazy->off, lazy->info.nbytes);
+                               given_nbytes < 0 ? 0 : given_nbytes, off, lazy->info.nbytes);
     room_nbytes = given_nbytes < 0 ? room_nbytes : given_nbytes;
     NPYX_TRY(npyx_dtype_for_writing(&array->arena, dtype->bytes, dtype->nbytes, &array->dtype, error));
     NPYX_TRY(lazy_raw_take_shape(lazy, &recipe->arguments[4], room_nbytes, error));
-    NPYX_TRY(lazy_raw_take_order(lazy, &recipe->arguments[5], error));
+    NPYX_TRY(npyx_order_parse(order->bytes, order->nbytes, &is_fortran, error));
+    array->fortran_order = npyx_header_npy_is_fortran(array->ndim, array->shape, is_fortran);
     for (int axis = 0; axis < array->ndim; axis++) {
         if (array->shape[axis] < 0)
             return npyx_refuse(error, "a dimension of the shape is negative");
     }
     NPYX_TRY(npyx_array_measure(array, error));
-    NPYX_TRY(npyx_array_check_nbytes(array, room_nbytes, error));
-    lazy->nbytes = array->nbytes;
-    return NPYX_OK;
+    return npyx_array_check_nbytes(array, room_nbytes, error);
 }
 
 static npyx_status lazy_raw_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
                                   npyx_error *error) {
     lazy_raw *lazy = (lazy_raw *)base;
     lazy->path = recipe->arguments[0].bytes;
-    lazy->off = base->file_off = recipe->arguments[1].integer;
+    base->file_off = recipe->arguments[1].integer;
     base->archive.is_inflated = false;
     NPYX_TRY(npyx_source_open_file(&base->connection->host, lazy->path, &lazy->file, &lazy->info, error));
     *info = lazy->info;
@@ -81,7 +70,7 @@ static npyx_status lazy_raw_begin(npyext_lazy *base, const npyext_recipe *recipe
 
 static npyx_status lazy_raw_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
     lazy_raw *lazy = (lazy_raw *)base;
-    return npyx_source_open_range(lazy->file, lazy->off, lazy->nbytes, false, 0, items, error);
+    return npyx_source_open_range(lazy->file, base->file_off, base->array.nbytes, false, 0, items, error);
 }
 
 static bool lazy_raw_is_untouched(npyext_lazy *base, int64_t tick) {

@@ -54,16 +54,18 @@ static npyx_status files_add_range(npyext_files *files, const char *path, size_t
     return NPYX_OK;
 }
 
-static npyx_status fail_range(bool is_raw, npyx_error *error) {
-    if (is_raw)
-        return npyx_refuse(
-            error, "the items of a file without a header need the keys path and dtype, and may have shape "
-                   "(integers, one of them -1), order (C or F), offset and nbytes (not negative), as in "
-                   "{\"path\": \"x.bin\", \"dtype\": \"<u2\", \"shape\": [-1, 128]}");
+static npyx_status fail_range(npyx_error *error) {
     return npyx_fail(
         error, NPYX_INVALID, -1,
         "a range of a file must have exactly the keys path (a string), offset and nbytes (non-negative "
         "integers), as in {\"path\": \"x.tar\", \"offset\": 1536, \"nbytes\": 4224}");
+}
+
+static npyx_status fail_raw(npyx_error *error) {
+    return npyx_refuse(
+        error, "the items of a file without a header need the keys path and dtype, and may have shape "
+               "(integers, one of them -1), order (C or F), offset and nbytes (not negative), as in "
+               "{\"path\": \"x.bin\", \"dtype\": \"<u2\", \"shape\": [-1, 128]}");
 }
 
 /* The columns of a JSON object's query. */
@@ -81,23 +83,22 @@ enum {
 
 static npyext_argument raw_text(sqlite3_stmt *statement, int column, const char *otherwise) {
     const char *text = (const char *)sqlite3_column_text(statement, column);
-    text = text == NULL ? otherwise : text;
-    return (npyext_argument){.type = SQLITE_TEXT, .bytes = text, .nbytes = strlen(text)};
+    size_t nbytes = text == NULL ? strlen(otherwise) : (size_t)sqlite3_column_bytes(statement, column);
+    return (npyext_argument){.type = SQLITE_TEXT, .bytes = text == NULL ? otherwise : text, .nbytes = nbytes};
 }
 
 /* Adds the items of a file without a header. */
 static npyx_status files_add_raw(npyext_files *files, sqlite3_stmt *statement, npyx_error *error) {
     npyx_host *host = files->paths.arena.host;
-    bool has_off = sqlite3_column_type(statement, RANGE_OFF) != SQLITE_NULL;
     bool has_nbytes = sqlite3_column_type(statement, RANGE_NBYTES) != SQLITE_NULL;
     int64_t off = sqlite3_column_int64(statement, RANGE_OFF),
             nbytes = sqlite3_column_int64(statement, RANGE_NBYTES);
     const char *path = (const char *)sqlite3_column_text(statement, RANGE_PATH);
     if (path == NULL || !sqlite3_column_int(statement, RAW_IS_SOUND) || off < 0 || nbytes < 0)
-        return fail_range(true, error);
+        return fail_raw(error);
     npyext_recipe recipe = {.kind = NPYEXT_RECIPE_RAW, .narguments = 6};
     recipe.arguments[0] = raw_text(statement, RANGE_PATH, "");
-    recipe.arguments[1] = (npyext_argument){.type = SQLITE_INTEGER, .integer = has_off ? off : 0};
+    recipe.arguments[1] = (npyext_argument){.type = SQLITE_INTEGER, .integer = off};
     recipe.arguments[2] = (npyext_argument){.type = SQLITE_INTEGER, .integer = has_nbytes ? nbytes : -1};
     recipe.arguments[3] = raw_text(statement, RAW_DTYPE, "");
     recipe.arguments[4] = raw_text(statement, RAW_SHAPE, "[-1]");
@@ -168,7 +169,7 @@ static npyx_status add_json_range(npyext_connection *connection, npyext_files *f
                         part.nbytes >= 0;
         status = is_whole ? files_add_range(files, path, (size_t)sqlite3_column_bytes(statement, RANGE_PATH),
                                             part, error)
-                          : fail_range(false, error);
+                          : fail_range(error);
     }
     sqlite3_finalize(statement);
     return status == NPYX_OK && !is_object ? NPYX_DONE : status;
@@ -322,7 +323,8 @@ static npyx_status files_take(npyext_connection *connection, npyext_files *files
     if ((int64_t)index != files->nopened)
         files_rest(files);
     files->nopened = (int64_t)index + 1;
-    if (files->ahead == NULL && index == NBEFORE && npaths >= NBEFORE + MIN_NAHEAD)
+    bool is_opened_here = npyext_files_part(files, index).recipe == NULL;
+    if (files->ahead == NULL && is_opened_here && index == NBEFORE && npaths >= NBEFORE + MIN_NAHEAD)
         files->ahead = npyx_files_ahead_start(&connection->host, files->paths.paths, (int64_t)npaths,
                                               (int64_t)index, files->is_many && !files->is_list);
     if (files->ahead == NULL)
@@ -355,8 +357,7 @@ npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files
         opened->archive = opened->cached->archive;
     opened->info = ahead.info;
     opened->is_known = opened->info.nbytes >= 0;
-    opened->is_file =
-        opened->is_known && (part.recipe == NULL || npyext_recipe_is_raw(part.recipe, part.recipe_nbytes));
+    opened->is_file = opened->is_known && !npyext_part_is_made(&part);
     if (status == NPYX_OK && files->is_handle)
         return npyext_handle_check(&connection->handle_key, files->handle_stamp, &part, &opened->info, error);
     return status;

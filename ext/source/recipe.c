@@ -49,6 +49,6 @@ bool npyext_recipe_read(const void *from, size_t nbytes, npyext_recipe *recipe) 
     return true;
 }
 
-bool npyext_recipe_is_raw(const void *bytes, size_t nbytes) {
-    return nbytes > 0 && *(const uint8_t *)bytes == NPYEXT_RECIPE_RAW;
+bool npyext_part_is_made(const npyext_part *part) {
+    return part->recipe_nbytes > 0 && *(const uint8_t *)part->recipe != NPYEXT_RECIPE_RAW;
 }

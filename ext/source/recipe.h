@@ -5,7 +5,7 @@
 #ifndef NPYEXT_RECIPE_H
 #define NPYEXT_RECIPE_H
 
-#include "core/values.h"
+#include "core/connection.h"
 
 typedef enum npyext_recipe_kind {
     NPYEXT_RECIPE_CALC,
@@ -21,8 +21,8 @@ enum { NPYEXT_RECIPE_MAX_NARGUMENTS = 27 };
 
 /* The arguments of the call: of npy_calc the expression (TEXT) and its operands (BLOB, INTEGER, FLOAT); of
  * npy_concat the source, the member and the axis, each as it was given; of the others a handle of an array
- * that is made when it is read, and the slice, the shape or the dtype as a TEXT; of a raw
- * array the path, the offset, the number of bytes (-1: to the end), the dtype, the shape and the order. */
+ * that is made when it is read, and the slice, the shape or the dtype as a TEXT; of a raw array the path, the
+ * offset, the number of bytes (-1: to the end), the dtype, the shape and the order. */
 typedef struct npyext_recipe {
     npyext_recipe_kind kind;
     int narguments;
@@ -35,7 +35,8 @@ void npyext_recipe_append(const npyext_recipe *recipe, npyx_buffer *out);
 /* Reads such bytes, which must outlive the recipe; false if they are none. */
 bool npyext_recipe_read(const void *bytes, size_t nbytes, npyext_recipe *recipe);
 
-/* Whether the bytes are the recipe of a raw array, which is one file's. */
-bool npyext_recipe_is_raw(const void *bytes, size_t nbytes);
+/* Whether the part is an array that is made when it is read. One without a recipe is stored in a file, and so
+ * is a raw array, whose recipe is that file's. */
+bool npyext_part_is_made(const npyext_part *part);
 
 #endif

@@ -122,19 +122,13 @@ NPYEXT_SCALAR(npy_member, ANYTHING, BLOB, make_of_member, "npy_member(archive, '
 
 /* Functions that make one array from another: npy_astype, npy_reshape, npy_order and npy_transpose. */
 
-static npyx_status stay_lazy(npyext_call *c, npyext_recipe_kind kind) {
-    npyx_value text;
-    NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
-    return npyext_call_stay_lazy(c, kind, &text);
-}
-
 /* Items keep the order in which they are stored, as in ndarray.astype with order 'K'. */
 static npyx_status change_type(npyext_call *c) {
     const npyx_dtype *dtype = NULL;
     NPYX_TRY(npyext_call_dtype(c, 1, &dtype));
     NPYX_TRY(npyext_call_fault(c, npyx_convert_check(c->view.dtype, dtype, &c->error)));
     if (npyext_call_is_lazy(c) && c->view.dtype->type <= NPYX_C32)
-        return stay_lazy(c, NPYEXT_RECIPE_ASTYPE);
+        return npyext_call_stay_lazy(c, NPYEXT_RECIPE_ASTYPE);
     bool is_fortran = npyx_view_is_fortran(&c->view);
     npyx_header_npy_append(dtype, c->view.ndim, c->view.shape, is_fortran, &c->out);
     npyx_view stored = c->view;
@@ -159,7 +153,7 @@ static npyx_status change_shape(npyext_call *c) {
     NPYX_TRY(npyext_call_integers(c, 1, "shape", shape, &ndim));
     NPYX_TRY(npyext_call_fault(c, npyx_shape_resolve(shape, ndim, c->value.array->nelem, &c->error)));
     if (npyext_call_is_lazy(c))
-        return stay_lazy(c, NPYEXT_RECIPE_RESHAPE);
+        return npyext_call_stay_lazy(c, NPYEXT_RECIPE_RESHAPE);
     if (npyx_view_reshape(&c->view, ndim, shape))
         return npyext_call_append_view(c);
     npyx_header_npy_append(c->view.dtype, ndim, shape, false, &c->out);
@@ -170,12 +164,9 @@ NPYEXT_SCALAR(npy_reshape, ITEMS, BLOB, change_shape, "npy_reshape(array, '[2, -
 
 static npyx_status change_order(npyext_call *c) {
     npyx_value text;
+    bool is_fortran = false;
     NPYX_TRY(npyext_call_read(c, 1, NPYX_VALUE_TEXT, "the order", "", &text));
-    char letter = text.nbytes == 1 ? text.bytes[0] : '\0';
-    bool is_fortran = letter == 'F' || letter == 'f';
-    if (!is_fortran && letter != 'C' && letter != 'c')
-        return npyext_call_refuse(c, "the order must be 'C' or 'F' (found '%.*s')",
-                                  NPYX_SHOWN(text.bytes, text.nbytes, 40));
+    NPYX_TRY(npyext_call_fault(c, npyx_order_parse(text.bytes, text.nbytes, &is_fortran, &c->error)));
     is_fortran = npyx_header_npy_is_fortran(c->view.ndim, c->view.shape, is_fortran);
     return npyext_array_value_append_npy(&c->value, &c->view, is_fortran, &c->out, &c->error);
 }

@@ -72,21 +72,21 @@ npyx_status npyext_call_append_view(npyext_call *c) {
 }
 
 bool npyext_call_is_lazy(const npyext_call *c) {
-    const npyext_part *part = c->value.bytes == NULL ? &c->value.known->part : NULL;
-    return part != NULL && part->recipe != NULL && !npyext_recipe_is_raw(part->recipe, part->recipe_nbytes);
+    return c->value.bytes == NULL && npyext_part_is_made(&c->value.known->part);
 }
 
-npyx_status npyext_call_stay_lazy(npyext_call *c, npyext_recipe_kind kind, const npyx_value *change) {
-    npyx_value handle;
+npyx_status npyext_call_stay_lazy(npyext_call *c, npyext_recipe_kind kind) {
+    npyx_value handle, change;
     char shown[512]; /* 100 characters of texts, each of at most four bytes, and the function's name */
     NPYX_TRY(npyext_value_read(c->argv[0], &handle, &c->error));
+    NPYX_TRY(npyext_value_text(c->argv[1], &change, &c->error));
     npyext_recipe recipe = {
         .kind = kind,
         .narguments = 2,
         .arguments = {{.type = SQLITE_BLOB, .bytes = handle.bytes, .nbytes = handle.nbytes},
-                      {.type = SQLITE_TEXT, .bytes = change->bytes, .nbytes = change->nbytes}}};
+                      {.type = SQLITE_TEXT, .bytes = change.bytes, .nbytes = change.nbytes}}};
     sqlite3_snprintf(sizeof shown, shown, "%s(%!.60s, %!.40Q)", c->caller->name, c->value.known->path,
-                     change->bytes);
+                     change.bytes);
     return npyext_lazy_append_handle(c->value.connection, &recipe, shown, &c->out, &c->error);
 }
 
@@ -345,7 +345,7 @@ static npyx_status scalars_slice(npyext_call *c) {
     NPYX_TRY(npyext_value_text(c->argv[1], &text, &c->error));
     NPYX_TRY(npyx_slice_apply(text.bytes, text.nbytes, &c->view, &c->error));
     if (npyext_call_is_lazy(c))
-        return npyext_call_stay_lazy(c, NPYEXT_RECIPE_SLICE, &text);
+        return npyext_call_stay_lazy(c, NPYEXT_RECIPE_SLICE);
     return npyext_call_append_view(c);
 }
 

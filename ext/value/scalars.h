@@ -118,10 +118,10 @@ npyx_status npyext_call_append_kept(npyext_call *c, const npyx_dtype *dtype, con
                                     uint8_t **items);
 
 /* Whether the array, which is described, is made when it is read: by npy_calc, npy_concat or of their
- * results. Then npyext_call_stay_lazy appends a handle of what the function makes of it, which is made when
- * it is read, too. change is the other argument, a TEXT; the caller has checked it. */
+ * results. Then npyext_call_stay_lazy appends a handle of what the function makes of it and of its other
+ * argument, as a text, which the caller has checked; that array is made when it is read, too. */
 bool npyext_call_is_lazy(const npyext_call *c);
-npyx_status npyext_call_stay_lazy(npyext_call *c, npyext_recipe_kind kind, const npyx_value *change);
+npyx_status npyext_call_stay_lazy(npyext_call *c, npyext_recipe_kind kind);
 
 /* Makes `out` the result; its memory passes to SQLite. */
 npyx_status npyext_call_give(npyext_call *c, npyext_gives gives);

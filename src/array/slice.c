@@ -324,6 +324,14 @@ static npyx_status fail_shape(const int64_t *shape, int ndim, int64_t nelem, int
                        nelem == 1 ? "is" : "are", nelem);
 }
 
+npyx_status npyx_order_parse(const char *text, size_t nbytes, bool *is_fortran, npyx_error *error) {
+    char letter = nbytes == 1 ? text[0] : '\0';
+    *is_fortran = letter == 'F' || letter == 'f';
+    if (*is_fortran || letter == 'C' || letter == 'c')
+        return NPYX_OK;
+    return npyx_refuse(error, "the order must be 'C' or 'F' (found '%.*s')", NPYX_SHOWN(text, nbytes, 40));
+}
+
 npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_error *error) {
     int open = -1;
     bool is_empty = false, is_endless = false;

@@ -172,6 +172,9 @@ npyx_status npyx_axes_fail(npyx_error *error);
  * negative lengths, and unless the product is nelem: the message shows both. */
 npyx_status npyx_shape_resolve(int64_t *shape, int ndim, int64_t nelem, npyx_error *error);
 
+/* The order of items as users write it: `C` or `F`, also in lower case. NPYX_INVALID for anything else. */
+npyx_status npyx_order_parse(const char *text, size_t nbytes, bool *is_fortran, npyx_error *error);
+
 /* Makes axis axes[i] of the view its axis i; axes contains each once. NULL: reverses them. */
 void npyx_view_permute(npyx_view *view, const int *axes);
 

@@ -382,3 +382,19 @@ npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nby
     *source = &range->base;
     return NPYX_OK;
 }
+
+static void range_close_parent(void *parent) {
+    npyx_source_close(parent);
+}
+
+npyx_status npyx_source_open_owned_range(npyx_source *parent, int64_t off, int64_t nbytes,
+                                         npyx_source **source, npyx_error *error) {
+    npyx_status status = npyx_source_open_range(parent, off, nbytes, false, 0, source, error);
+    if (status != NPYX_OK) {
+        npyx_source_close(parent);
+        return status;
+    }
+    (*source)->on_close = range_close_parent;
+    (*source)->on_close_ctx = parent;
+    return NPYX_OK;
+}

@@ -146,6 +146,10 @@ npyx_status npyx_source_hold(npyx_source **source, int64_t nlookups, int64_t max
 npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
                                    uint32_t crc32, npyx_source **source, npyx_error *error);
 
+/* The same of a parent that the range owns from here on; it is closed on failure, too. */
+npyx_status npyx_source_open_owned_range(npyx_source *parent, int64_t off, int64_t nbytes,
+                                         npyx_source **source, npyx_error *error);
+
 /* zlib's state and buffers, used by one inflating source after another. Zero-initialise. */
 typedef struct npyx_spare_inflater {
     struct npyx_inflater *inflater; /* NULL: in use by a source, or not made yet */

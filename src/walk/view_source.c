@@ -19,10 +19,6 @@ typedef struct view_source {
     npyx_item_walk walk;
 } view_source;
 
-static void close_payload(void *ctx) {
-    npyx_source_close(ctx);
-}
-
 /* ---- items in their own dtype, not in C order ---- */
 
 /* Items that are cut at an end of a range are read whole, one at a time. */
@@ -143,25 +139,12 @@ static const npyx_source_ops converted_ops = {.read = converted_read,
                                               .account = converted_account,
                                               .check = view_check};
 
-/* The bytes that are there already. */
-static npyx_status open_range(npyx_source *payload, const npyx_view *view, npyx_source **opened,
-                              npyx_error *error) {
-    int64_t nbytes = npyx_view_nelem(view) * view->dtype->itemsize;
-    npyx_status status = npyx_source_open_range(payload, view->off, nbytes, false, 0, opened, error);
-    if (status != NPYX_OK) {
-        npyx_source_close(payload);
-        return status;
-    }
-    (*opened)->on_close = close_payload;
-    (*opened)->on_close_ctx = payload;
-    return NPYX_OK;
-}
-
 npyx_status npyx_view_source_open(npyx_source *payload, const npyx_view *view, const npyx_dtype *dtype,
                                   npyx_source **opened, npyx_error *error) {
     bool is_contiguous = npyx_view_is_contiguous(view), is_converted = dtype != view->dtype;
-    if (is_contiguous && !is_converted)
-        return open_range(payload, view, opened, error);
+    int64_t nelem = npyx_view_nelem(view);
+    if (is_contiguous && !is_converted) /* the bytes that are there already */
+        return npyx_source_open_owned_range(payload, view->off, nelem * dtype->itemsize, opened, error);
     view_source *source = npyx_alloc_zeroed(payload->host, sizeof *source);
     if (source == NULL) {
         npyx_source_close(payload);
@@ -176,7 +159,7 @@ npyx_status npyx_view_source_open(npyx_source *payload, const npyx_view *view, c
     source->walk = (npyx_item_walk){.source = payload, .view = source->view};
     source->base = (npyx_source){.ops = is_converted ? &converted_ops : &walked_ops,
                                  .host = payload->host,
-                                 .nbytes = npyx_view_nelem(view) * dtype->itemsize,
+                                 .nbytes = nelem * dtype->itemsize,
                                  .is_forward = payload->is_forward || !is_contiguous,
                                  .is_inflated = payload->is_inflated,
                                  .has_gaps = is_converted || payload->has_gaps,
