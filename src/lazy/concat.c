@@ -7,18 +7,14 @@
 #include "concat.h"
 
 #include "io/threads.h"
-#include "item/element.h"
-#include "walk/item_walk.h"
+#include "walk/view_source.h"
 
 enum { CONCAT_MAX_NSLOTS = 128 };
 
 typedef struct concat_slot {
-    int64_t part; /* -1: none; set last, and read by other threads */
-    int nreaders; /* other threads that read from it now */
-    npyx_source *source;
-    int64_t off;          /* of the part's first item */
-    bool is_direct;       /* the part's bytes are the result's */
-    npyx_item_walk *walk; /* of a part that is not; else NULL */
+    int64_t part;        /* -1: none; set last, and read by other threads */
+    int nreaders;        /* other threads that read from it now */
+    npyx_source *source; /* of the part's items, as they are in the result */
 } concat_slot;
 
 typedef struct concat_source {
@@ -71,12 +67,7 @@ static concat_run run_at(const concat_source *source, int64_t off, size_t nbytes
 /* ---- slots ---- */
 
 static void close_slot(concat_slot *slot) {
-    npyx_host *host = slot->source->host;
-    if (slot->walk != NULL)
-        npyx_item_walk_clear(slot->walk);
-    npyx_free(host, slot->walk);
     npyx_source_close(slot->source);
-    slot->walk = NULL;
     slot->source = NULL;
 }
 
@@ -116,37 +107,26 @@ static npyx_status empty_slot(concat_source *source, concat_slot *slot, npyx_err
     return NPYX_OK;
 }
 
-static npyx_status fill_slot(concat_source *source, concat_slot *slot, int64_t part, npyx_view *view,
-                             npyx_error *error) {
-    npyx_status status = source->concat->open_part(source->concat->ctx, part, &slot->source, view, error);
+static npyx_status open_part_items(concat_source *source, int64_t part, npyx_source **opened,
+                                   npyx_error *error) {
+    const npyx_concat *concat = source->concat;
+    npyx_view view;
+    npyx_source *payload = NULL;
+    NPYX_TRY(concat->open_part(concat->ctx, part, &payload, &view, error));
+    npyx_status status = npyx_view_source_open(payload, &view, concat->dtype, opened, error);
+    return status == NPYX_OK ? NPYX_OK : concat->fail_part(concat->ctx, part, status, error);
+}
+
+static npyx_status fill_slot(concat_source *source, concat_slot *slot, int64_t part, npyx_error *error) {
+    npyx_status status = open_part_items(source, part, &slot->source, error);
     if (status == NPYX_IO) { /* descriptors may have run out, and other parts have some */
         for (int i = 0; i < source->nslots; i++) {
             if (source->slots[i].part >= 0 && npyx_source_check(source->slots[i].source, NULL) == NPYX_OK)
                 (void)leave_slot(&source->slots[i]);
         }
-        status = source->concat->open_part(source->concat->ctx, part, &slot->source, view, error);
+        status = open_part_items(source, part, &slot->source, error);
     }
     return status;
-}
-
-/* Finds out how the part in a slot is read. */
-static npyx_status prepare_slot(concat_source *source, concat_slot *slot, const npyx_view *view,
-                                npyx_error *error) {
-    const npyx_dtype *from = view->dtype, *to = source->concat->dtype;
-    slot->off = view->off;
-    slot->is_direct = npyx_view_is_contiguous(view) &&
-                      npyx_element_needs_swap(from) == npyx_element_needs_swap(to) &&
-                      (from->type != NPYX_STRUCT || !npyx_element_needs_swap(from));
-    if (slot->is_direct)
-        return NPYX_OK;
-    slot->walk = npyx_alloc_zeroed(source->base.host, sizeof *slot->walk);
-    if (slot->walk == NULL) {
-        close_slot(slot);
-        return npyx_fail_nomem(error);
-    }
-    slot->walk->source = slot->source;
-    slot->walk->view = *view;
-    return NPYX_OK;
 }
 
 /* The slot of a part, which is opened if it is not. */
@@ -155,9 +135,7 @@ static npyx_status take_part_slot(concat_source *source, int64_t part, concat_sl
     concat_slot *slot = concat_slot_of(source, part);
     if (slot->part != part) {
         NPYX_TRY(empty_slot(source, slot, error));
-        npyx_view view;
-        NPYX_TRY(fill_slot(source, slot, part, &view, error));
-        NPYX_TRY(prepare_slot(source, slot, &view, error));
+        NPYX_TRY(fill_slot(source, slot, part, error));
         __atomic_store_n(&slot->part, part, __ATOMIC_SEQ_CST);
     }
     *taken = slot;
@@ -165,36 +143,6 @@ static npyx_status take_part_slot(concat_source *source, int64_t part, concat_sl
 }
 
 /* ---- reading ---- */
-
-/* Whole items of a part that is not direct, in the result's byte order. */
-static npyx_status copy_part_items(concat_source *source, concat_slot *slot, int64_t first, int64_t nelem,
-                                   uint8_t *out, npyx_error *error) {
-    NPYX_TRY(npyx_item_walk_copy(slot->walk, first, nelem, out, error));
-    npyx_element_swap(slot->walk->view.dtype, out, nelem);
-    npyx_element_swap(source->concat->dtype, out, nelem);
-    return NPYX_OK;
-}
-
-static npyx_status copy_part_run(concat_source *source, concat_slot *slot, const concat_run *run,
-                                 uint8_t *out, npyx_error *error) {
-    if (slot->is_direct)
-        return npyx_source_read_exactly(slot->source, slot->off + run->part_off, out, run->nbytes, error);
-    int64_t itemsize = source->concat->dtype->itemsize, off = run->part_off, end = off + (int64_t)run->nbytes;
-    if (off % itemsize == 0 && end % itemsize == 0)
-        return copy_part_items(source, slot, off / itemsize, (end - off) / itemsize, out, error);
-    /* items that are cut at an end of the run */
-    npyx_buffer items = {.host = source->base.host};
-    int64_t first = off / itemsize, nelem = (end + itemsize - 1) / itemsize - first;
-    npyx_status status = NPYX_OK;
-    if (npyx_buffer_reserve_array(&items, nelem, (size_t)itemsize))
-        status = copy_part_items(source, slot, first, nelem, (uint8_t *)items.bytes, error);
-    else
-        status = npyx_buffer_fail(&items, error);
-    if (status == NPYX_OK && items.bytes != NULL)
-        memcpy(out, items.bytes + (off - first * itemsize), run->nbytes);
-    npyx_buffer_clear(&items);
-    return status;
-}
 
 /* Opens the parts after a place, for other threads. Whoever reads a part that cannot be opened meets the
  * fault. */
@@ -235,7 +183,8 @@ static npyx_status concat_read(npyx_source *base, int64_t off, void *bytes, size
         concat_slot *slot = NULL;
         concat_run run = run_at(source, off, nbytes - *read_nbytes);
         NPYX_TRY(take_part_slot(source, run.part, &slot, error));
-        npyx_status status = copy_part_run(source, slot, &run, out + *read_nbytes, error);
+        npyx_status status =
+            npyx_source_read_exactly(slot->source, run.part_off, out + *read_nbytes, run.nbytes, error);
         if (status != NPYX_OK)
             return source->concat->fail_part(source->concat->ctx, run.part, status, error);
         *read_nbytes += run.nbytes;
@@ -253,10 +202,9 @@ static bool copy_run_aside(const concat_source *source, const concat_run *run, u
     concat_slot *slot = concat_slot_of(source, run->part);
     const uint8_t *read = NULL;
     __atomic_fetch_add(&slot->nreaders, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&slot->part, __ATOMIC_SEQ_CST) == run->part && slot->is_direct &&
-        slot->source->is_concurrent && !slot->source->wants_order)
-        read =
-            slot->source->ops->read_aside(slot->source, slot->off + run->part_off, out, run->nbytes, crc32);
+    if (__atomic_load_n(&slot->part, __ATOMIC_SEQ_CST) == run->part && slot->source->is_concurrent &&
+        !slot->source->wants_order)
+        read = slot->source->ops->read_aside(slot->source, run->part_off, out, run->nbytes, crc32);
     if (read != NULL && read != out)
         memcpy(out, read, run->nbytes);
     __atomic_fetch_sub(&slot->nreaders, 1, __ATOMIC_SEQ_CST);
@@ -287,8 +235,8 @@ static npyx_status concat_account(npyx_source *base, int64_t off, const uint8_t 
         concat_slot *slot = NULL;
         concat_run run = run_at(source, off, (size_t)(end - off));
         NPYX_TRY(take_part_slot(source, run.part, &slot, error));
-        npyx_status status = slot->source->ops->account(slot->source, slot->off + run.part_off, NULL,
-                                                        run.nbytes, crc32, error);
+        npyx_status status =
+            slot->source->ops->account(slot->source, run.part_off, NULL, run.nbytes, crc32, error);
         if (status != NPYX_OK)
             return source->concat->fail_part(source->concat->ctx, run.part, status, error);
         off += (int64_t)run.nbytes;

@@ -1,10 +1,12 @@
 /*
  * A view without gaps is a range of its source, and other threads may read it. Any other is walked, in the
- * caller's thread. Converting goes through a small block of stored items, for threads, too.
+ * caller's thread. Numbers are converted in small blocks of stored items, by threads, too; of all else only
+ * the order of bytes can change.
  */
 #include "view_source.h"
 
 #include "item/convert.h"
+#include "item/element.h"
 #include "item_walk.h"
 
 enum { BLOCK_NBYTES = 4096, MAX_ITEM_NBYTES = 32 };
@@ -15,11 +17,22 @@ typedef struct view_source {
     npyx_view view;
     npyx_dtype from; /* the view's */
     npyx_dtype to;
+    bool swaps; /* the order of bytes */
     bool is_contiguous;
     npyx_item_walk walk;
 } view_source;
 
-/* ---- items in their own dtype, not in C order ---- */
+/* ---- items in their own dtype, but in another order, of items or of bytes ---- */
+
+static npyx_status walk_items(view_source *source, int64_t first, int64_t nelem, uint8_t *out,
+                              npyx_error *error) {
+    NPYX_TRY(npyx_item_walk_copy(&source->walk, first, nelem, out, error));
+    if (source->swaps) { /* to little-endian, and from there to the other order */
+        npyx_element_swap(&source->from, out, nelem);
+        npyx_element_swap(&source->to, out, nelem);
+    }
+    return NPYX_OK;
+}
 
 /* Items that are cut at an end of a range are read whole, one at a time. */
 static npyx_status walk_cut_item(view_source *source, int64_t off, uint8_t *out, size_t nbytes,
@@ -27,7 +40,7 @@ static npyx_status walk_cut_item(view_source *source, int64_t off, uint8_t *out,
     int64_t itemsize = source->to.itemsize;
     uint8_t *item = npyx_alloc(source->base.host, (size_t)itemsize);
     NPYX_TRY(npyx_check_memory(item, error));
-    npyx_status status = npyx_item_walk_copy(&source->walk, off / itemsize, 1, item, error);
+    npyx_status status = walk_items(source, off / itemsize, 1, item, error);
     if (status == NPYX_OK)
         memcpy(out, item + off % itemsize, nbytes);
     npyx_free(source->base.host, item);
@@ -46,8 +59,8 @@ static npyx_status walked_read(npyx_source *base, int64_t off, void *bytes, size
             some_nbytes = itemsize - cut_nbytes < left_nbytes ? itemsize - cut_nbytes : left_nbytes;
             NPYX_TRY(walk_cut_item(source, off, out, some_nbytes, error));
         } else {
-            NPYX_TRY(npyx_item_walk_copy(&source->walk, off / (int64_t)itemsize,
-                                         (int64_t)(some_nbytes / itemsize), out, error));
+            NPYX_TRY(
+                walk_items(source, off / (int64_t)itemsize, (int64_t)(some_nbytes / itemsize), out, error));
         }
         out += some_nbytes;
         off += (int64_t)some_nbytes;
@@ -139,12 +152,30 @@ static const npyx_source_ops converted_ops = {.read = converted_read,
                                               .account = converted_account,
                                               .check = view_check};
 
+/* Whether items of one dtype are those of the other, to the byte. Fields differ in byte order each for
+ * itself. */
+static bool has_same_bytes(const npyx_dtype *from, const npyx_dtype *to) {
+    bool needs_swap = npyx_element_needs_swap(from);
+    return from == to || (npyx_dtype_is_same(from, to) && needs_swap == npyx_element_needs_swap(to) &&
+                          !(needs_swap && from->type == NPYX_STRUCT));
+}
+
+/* The bytes that are there already. What a CRC-32 covers is read in order, by one thread. */
+static npyx_status open_in_place(npyx_source *payload, const npyx_view *view, npyx_source **opened,
+                                 npyx_error *error) {
+    bool wants_order = payload->wants_order;
+    NPYX_TRY(npyx_source_open_owned_range(payload, view->off, npyx_view_nelem(view) * view->dtype->itemsize,
+                                          opened, error));
+    (*opened)->is_concurrent &= !wants_order;
+    return NPYX_OK;
+}
+
 npyx_status npyx_view_source_open(npyx_source *payload, const npyx_view *view, const npyx_dtype *dtype,
                                   npyx_source **opened, npyx_error *error) {
-    bool is_contiguous = npyx_view_is_contiguous(view), is_converted = dtype != view->dtype;
-    int64_t nelem = npyx_view_nelem(view);
-    if (is_contiguous && !is_converted) /* the bytes that are there already */
-        return npyx_source_open_owned_range(payload, view->off, nelem * dtype->itemsize, opened, error);
+    bool is_contiguous = npyx_view_is_contiguous(view), swaps = !has_same_bytes(view->dtype, dtype);
+    if (is_contiguous && !swaps)
+        return open_in_place(payload, view, opened, error);
+    bool is_converted = swaps && dtype->type <= NPYX_C32;
     view_source *source = npyx_alloc_zeroed(payload->host, sizeof *source);
     if (source == NULL) {
         npyx_source_close(payload);
@@ -155,11 +186,12 @@ npyx_status npyx_view_source_open(npyx_source *payload, const npyx_view *view, c
     source->from = *view->dtype;
     source->to = *dtype;
     source->view.dtype = &source->from;
+    source->swaps = swaps;
     source->is_contiguous = is_contiguous;
     source->walk = (npyx_item_walk){.source = payload, .view = source->view};
     source->base = (npyx_source){.ops = is_converted ? &converted_ops : &walked_ops,
                                  .host = payload->host,
-                                 .nbytes = nelem * dtype->itemsize,
+                                 .nbytes = npyx_view_nelem(view) * dtype->itemsize,
                                  .is_forward = payload->is_forward || !is_contiguous,
                                  .is_inflated = payload->is_inflated,
                                  .has_gaps = is_converted || payload->has_gaps,
