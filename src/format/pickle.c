@@ -14,6 +14,9 @@ typedef struct pickle_opcode {
     int argument;
 } pickle_opcode;
 
+/* The failure where bytes are missing: a caller that has more of them may try again. */
+#define pickle_fail_short(p, ...) ((p)->is_short = true, npyx_pickle_fail((p), __VA_ARGS__))
+
 /* ---- room and bytes ---- */
 
 /* Room for more values; there are n. */
@@ -27,11 +30,9 @@ static void *pickle_grow(npyx_pickle *p, void *values, int64_t n, int64_t *capac
 }
 
 static npyx_status pickle_take(npyx_pickle *p, uint64_t nbytes, const uint8_t **bytes) {
-    if (nbytes > p->nbytes - p->off) {
-        p->is_short = true;
-        return npyx_pickle_fail(p, "%" PRIu64 " bytes are wanted, the pickle ends after %zu", nbytes,
-                                p->nbytes - p->off);
-    }
+    if (nbytes > p->nbytes - p->off)
+        return pickle_fail_short(p, "%" PRIu64 " bytes are wanted, the pickle ends after %zu", nbytes,
+                                 p->nbytes - p->off);
     *bytes = p->bytes + p->off;
     p->off += (size_t)nbytes;
     return NPYX_OK;
@@ -63,10 +64,8 @@ static npyx_status pickle_take_counted(npyx_pickle *p, int number_nbytes, bool i
 static npyx_status pickle_line(npyx_pickle *p, const char **line, size_t *nbytes) {
     const uint8_t *begin = p->bytes + p->off;
     const uint8_t *end = memchr(begin, '\n', p->nbytes - p->off);
-    if (end == NULL) {
-        p->is_short = true;
-        return npyx_pickle_fail(p, "its line has no end");
-    }
+    if (end == NULL)
+        return pickle_fail_short(p, "its line has no end");
     *line = (const char *)begin;
     *nbytes = (size_t)(end - begin);
     p->off += *nbytes + 1;
@@ -586,10 +585,10 @@ static npyx_status op_proto(npyx_pickle *p) {
 static npyx_status op_frame(npyx_pickle *p) {
     uint64_t nbytes;
     NPYX_TRY(pickle_number(p, 8, &nbytes));
-    p->is_short = nbytes > p->nbytes - p->off;
-    return !p->is_short ? NPYX_OK
-                        : npyx_pickle_fail(p, "a frame of %" PRIu64 " bytes, where %zu are left", nbytes,
-                                           p->nbytes - p->off);
+    return nbytes <= p->nbytes - p->off
+               ? NPYX_OK
+               : pickle_fail_short(p, "a frame of %" PRIu64 " bytes, where %zu are left", nbytes,
+                                   p->nbytes - p->off);
 }
 
 static npyx_status op_stop(npyx_pickle *p) {
@@ -734,9 +733,8 @@ static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
     while (!p->has_stopped) {
         p->op_off = p->off;
         p->op_name = NULL;
-        p->is_short = p->off == p->nbytes;
-        if (p->is_short)
-            return npyx_pickle_fail(p, "it ends without STOP");
+        if (p->off == p->nbytes)
+            return pickle_fail_short(p, "it ends without STOP");
         const pickle_opcode *opcode = &pickle_opcodes[p->bytes[p->off++]];
         if (opcode->name == NULL)
             return npyx_pickle_fail(p, "0x%02X is no opcode", p->bytes[p->op_off]);
@@ -769,7 +767,7 @@ npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, const uint8
     npyx_free(arena->host, p.marks);
     npyx_free(arena->host, p.memo);
     if (pickle_nbytes != NULL)
-        *pickle_nbytes = status != NPYX_OK && p.is_short ? SIZE_MAX : p.off;
+        *pickle_nbytes = p.is_short ? SIZE_MAX : p.off;
     return status;
 }
 
