@@ -16,7 +16,10 @@ npyx_hint npyext_path_hint(const char *path) {
                  {".tar", NPYX_HINT_TAR},
                  {".tar.gz", NPYX_HINT_TAR},
                  {".tgz", NPYX_HINT_TAR},
-                 {".safetensors", NPYX_HINT_SAFETENSORS}};
+                 {".safetensors", NPYX_HINT_SAFETENSORS},
+                 {".pkl", NPYX_HINT_PICKLE},
+                 {".pickle", NPYX_HINT_PICKLE},
+                 {".joblib", NPYX_HINT_PICKLE}};
     const npyx_span name = {path, strlen(path)};
     for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
         if (npyx_span_ends(name, hints[i].suffix))

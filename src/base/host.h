@@ -203,6 +203,16 @@ static inline npyx_budget npyx_budget_of(npyx_host *host, uint64_t allowed_nbyte
         .host = host, .allowed_nbytes = allowed_nbytes, .poll_at_nbytes = NPYX_BUDGET_POLL_NBYTES};
 }
 
+/* The account of a value of which no bytes are read yet, and what it is allowed for more of them. */
+static inline npyx_budget npyx_budget_of_none(npyx_host *host) {
+    return npyx_budget_of(host, NPYX_BUDGET_FREE_NBYTES);
+}
+static inline void npyx_budget_add(npyx_budget *budget, size_t nbytes) {
+    uint64_t added = npyx_budget_allowance(nbytes) - NPYX_BUDGET_FREE_NBYTES;
+    bool is_huge = added > INT64_MAX - budget->allowed_nbytes;
+    budget->allowed_nbytes = is_huge ? INT64_MAX : budget->allowed_nbytes + added;
+}
+
 /* Used by the two below. */
 npyx_status npyx_budget_check(npyx_budget *budget, npyx_error *error);
 

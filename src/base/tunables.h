@@ -50,7 +50,9 @@
     T(NPYX_SINK_PIECE_NBYTES, 1 << 23, 7)            /* bytes written between two checks for an interrupt */ \
     /* ---- format ---- */ \
     T(NPYX_NPZ_AHEAD_NBYTES, 3 << 19, 64)            /* entries up to this size are inflated by threads before they are wanted */ \
-    T(NPYX_PICKLE_PIECE_NBYTES, 1 << 18, 16)         /* of a pickle, read at a time */ \
+    T(NPYX_PICKLE_FIRST_NBYTES, 1 << 12, 1)          /* of a pickle, read first, and after what is left in the file */ \
+    T(NPYX_PICKLE_PIECE_NBYTES, 1 << 18, 16)         /* of a pickle, read at a time at most */ \
+    T(NPYX_PICKLE_LEFT_NBYTES, 1 << 14, 16)          /* of a byte string that is left in the file */ \
     T(NPYX_ZIP_TAIL_NBYTES, 1 << 12, 64)             /* the end of a zip that is read first: all of a small one's directory */ \
     T(NPYX_DIRECTORY_WINDOW_NBYTES, 1 << 16, 64)     /* a window on a zip's directory */ \
     T(NPYX_ZIP_PIECE_NBYTES, 1 << 18, 7)             /* deflated between two checks for an interrupt */ \

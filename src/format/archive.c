@@ -4,10 +4,10 @@
 #include "text/span.h"
 
 struct npyx_objects {
-    npyx_arena arena;   /* of nodes and items */
-    npyx_buffer pickle; /* nodes point to its bytes */
+    npyx_arena arena; /* of the pickle, nodes and items */
     const uint8_t *items;
     size_t items_nbytes;
+    uint64_t allowed_nbytes; /* that may be made of each */
     int nusers;
 };
 
@@ -58,19 +58,13 @@ static npyx_status objects_make(npyx_objects *made, npyx_source *payload, const 
                                 npyx_error *error) {
     npyx_object *root, *list;
     uint8_t *items = NULL;
-    NPYX_TRY(npyx_pickle_fetch(payload, array->data_off, &made->pickle, error));
-    const uint8_t *bytes = (const uint8_t *)made->pickle.bytes;
-    npyx_budget budget =
-        npyx_budget_of(made->arena.host, npyx_budget_allowance((uint64_t)made->pickle.nbytes));
-    npyx_pickle p = {.arena = &made->arena,
-                     .budget = &budget,
-                     .bytes = bytes,
-                     .nbytes = made->pickle.nbytes,
-                     .base_off = array->data_off,
-                     .error = error};
-    NPYX_TRY(
-        npyx_pickle_read(&made->arena, &budget, bytes, p.nbytes, array->data_off, false, &root, NULL, error));
-    p.op_off = p.nbytes; /* what follows belongs to no opcode */
+    int64_t end_off = 0;
+    npyx_budget budget = npyx_budget_of_none(made->arena.host);
+    NPYX_TRY(npyx_pickle_read(&made->arena, &budget, payload, array->data_off, (npyx_pickle_options){0},
+                              &root, &end_off, error));
+    if (payload->wants_order)
+        NPYX_TRY(npyx_source_drain(payload, error));
+    npyx_pickle p = {.arena = &made->arena, .budget = &budget, .op_off = end_off, .error = error};
     NPYX_TRY(objects_list(&p, root, array, &list));
     const npyx_dtype *held;
     NPYX_TRY(npyx_dtype_hold(&made->arena, array->dtype, budget.allowed_nbytes, &held, error));
@@ -79,6 +73,7 @@ static npyx_status objects_make(npyx_objects *made, npyx_source *payload, const 
         return objects_fail(array, "items that do not fit the dtype of the header", error);
     made->items = items;
     made->items_nbytes = (size_t)array->nbytes;
+    made->allowed_nbytes = budget.allowed_nbytes;
     return status;
 }
 
@@ -87,7 +82,7 @@ npyx_status npyx_objects_read(npyx_source *payload, const npyx_array *array, npy
     npyx_host *host = payload->host;
     npyx_objects *made = npyx_alloc_zeroed(host, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
-    made->arena.host = made->pickle.host = host;
+    made->arena.host = host;
     made->nusers = 1;
     npyx_status status = objects_make(made, payload, array, error);
     if (status == NPYX_OK)
@@ -106,8 +101,7 @@ static void objects_close(void *ctx) {
 npyx_status npyx_objects_open(npyx_objects *objects, npyx_array *array, npyx_source **items,
                               npyx_error *error) {
     const npyx_dtype *held;
-    NPYX_TRY(npyx_dtype_hold(&array->arena, array->dtype,
-                             npyx_budget_allowance((uint64_t)objects->pickle.nbytes), &held, error));
+    NPYX_TRY(npyx_dtype_hold(&array->arena, array->dtype, objects->allowed_nbytes, &held, error));
     NPYX_TRY(
         npyx_source_open_memory(objects->arena.host, objects->items, objects->items_nbytes, items, error));
     (*items)->on_close = objects_close;
@@ -120,15 +114,10 @@ npyx_status npyx_objects_open(npyx_objects *objects, npyx_array *array, npyx_sou
     return NPYX_OK;
 }
 
-static size_t objects_nbytes(const npyx_objects *objects) {
-    return npyx_arena_nbytes(&objects->arena) + objects->pickle.capacity_nbytes;
-}
-
 void npyx_objects_release(npyx_objects *objects) {
     if (objects == NULL || --objects->nusers > 0)
         return;
     npyx_host *host = objects->arena.host;
-    npyx_buffer_clear(&objects->pickle);
     npyx_arena_clear(&objects->arena);
     npyx_free(host, objects);
 }
@@ -144,7 +133,7 @@ typedef struct npyx_kept_objects {
 
 static void objects_keep(npyx_archive *archive, int64_t index, npyx_objects *objects) {
     npyx_host *host = archive->source->host;
-    size_t nbytes = objects_nbytes(objects);
+    size_t nbytes = npyx_arena_nbytes(&objects->arena);
     bool has_room =
         nbytes <= NPYX_KEPT_OBJECTS_NBYTES && host->kept_objects_nbytes <= NPYX_KEPT_OBJECTS_NBYTES - nbytes;
     npyx_kept_objects *kept = has_room ? npyx_alloc(host, sizeof *kept) : NULL;
@@ -191,6 +180,8 @@ npyx_status npyx_archive_open_values(npyx_archive *archive, int64_t index, npyx_
     npyx_objects *objects = NULL;
     if (!array->dtype->has_objects)
         return npyx_archive_open_payload(archive, index, items, error);
+    if (archive->ops->open_objects != NULL)
+        return archive->ops->open_objects(archive, index, array, items, error);
     NPYX_TRY(objects_of_entry(archive, index, array, &objects, error));
     npyx_status status = npyx_objects_open(objects, array, items, error);
     npyx_objects_release(objects);
@@ -314,6 +305,6 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
 }
 
 const char *npyx_format_name(npyx_format format) {
-    static const char *const names[] = {"npy", "npz", "ten", "tar", "safetensors", "torch"};
+    static const char *const names[] = {"npy", "npz", "ten", "tar", "safetensors", "torch", "pickle"};
     return names[format];
 }

@@ -1,6 +1,6 @@
 /*
  * A file of arrays, behind one interface: a .npy (one, or several in a row), an .npz (a zip of .npy files), a
- * .ten (chunks), a .tar of any of these, a .safetensors, or what torch.save writes.
+ * .ten (chunks), a .tar of any of these, a .safetensors, what torch.save writes, or pickles.
  *
  * Entries are numbered from 0 in the order of the file; in an .npz every zip entry counts, array or not.
  * Headers and directories are read on demand, data never.
@@ -18,14 +18,15 @@ typedef enum npyx_format {
     NPYX_FORMAT_TEN,
     NPYX_FORMAT_TAR,
     NPYX_FORMAT_SAFETENSORS,
-    NPYX_FORMAT_TORCH
+    NPYX_FORMAT_TORCH,
+    NPYX_FORMAT_PICKLE
 } npyx_format;
 
 /* One entry. The texts are valid as long as the archive, a .ten's only until the next entry is asked for. */
 typedef struct npyx_entry {
     /* The array's name, UTF-8: for a member of an .npz or a tar without `.npy`, for an array inside a tar's
-     * member MEMBER:ARRAY, for a .ten its info, for a safetensors the tensor's name, for a torch file the way
-     * to it, '' for a .npy. */
+     * member MEMBER:ARRAY, for a .ten its info, for a safetensors the tensor's name, for a torch file or a
+     * pickle the way to it, '' for a .npy. */
     const char *name;
     size_t name_nbytes;
     size_t member_nbytes; /* for an .npz or a tar: name including the omitted `.npy` */
@@ -43,6 +44,9 @@ typedef struct npyx_archive_ops {
     npyx_status (*describe)(npyx_archive *archive, int64_t index, npyx_array *array, npyx_error *error);
     npyx_status (*locate)(npyx_archive *archive, int64_t index, int64_t *payload_off, npyx_error *error);
     npyx_status (*open)(npyx_archive *archive, int64_t index, npyx_source **payload, npyx_error *error);
+    /* npyx_archive_open_values of an array of objects, where its own payload is no pickle; else NULL. */
+    npyx_status (*open_objects)(npyx_archive *archive, int64_t index, npyx_array *array, npyx_source **items,
+                                npyx_error *error);
     void (*quiesce)(npyx_archive *archive); /* NULL member: nothing to release */
     void (*close)(npyx_archive *archive);
 } npyx_archive_ops;
@@ -60,8 +64,15 @@ struct npyx_archive {
 };
 
 /* What a file's name says where its first bytes say nothing: an empty .ten has no arrays, and a .tar of zeros
- * no members; a .safetensors whose header is too long or cut off is reported as that. */
-typedef enum npyx_hint { NPYX_NO_HINT, NPYX_HINT_TEN, NPYX_HINT_TAR, NPYX_HINT_SAFETENSORS } npyx_hint;
+ * no members; a .safetensors whose header is too long or cut off is reported as that; the pickles of
+ * protocols 0 and 1 begin with anything. */
+typedef enum npyx_hint {
+    NPYX_NO_HINT,
+    NPYX_HINT_TEN,
+    NPYX_HINT_TAR,
+    NPYX_HINT_SAFETENSORS,
+    NPYX_HINT_PICKLE
+} npyx_hint;
 
 /* Recognises the format by the first bytes of source, which belongs to the archive from here on (closed on
  * failure, too). */
@@ -132,7 +143,7 @@ npyx_status npyx_archive_open_values(npyx_archive *archive, int64_t index, npyx_
 /* The `__metadata__` of a safetensors file, JSON valid as long as the archive. False: there is none. */
 bool npyx_archive_metadata(const npyx_archive *archive, const char **text, size_t *nbytes);
 
-/* `npy`, `npz`, `ten`, `tar`, `safetensors`, `torch`. */
+/* `npy`, `npz`, `ten`, `tar`, `safetensors`, `torch`, `pickle`. */
 const char *npyx_format_name(npyx_format format);
 
 /* `stored`, `deflate`, `bzip2`, ...; NULL for a method without a name. */
@@ -170,6 +181,9 @@ npyx_status npyx_archive_safetensors_open(npyx_source *source, const uint8_t *he
  * NAME/data.pkl a torch file. */
 npyx_status npyx_archive_zip_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error);
+/* Pickles; is_inflated: as above. */
+npyx_status npyx_archive_pickle_open(npyx_source *source, bool is_inflated, npyx_archive **archive,
+                                     npyx_error *error);
 /* A torch file that is no zip. */
 npyx_status npyx_archive_torch_open(npyx_source *source, npyx_archive **archive, npyx_error *error);
 /* The same as npyx_archive_zip_open, always as an .npz. */

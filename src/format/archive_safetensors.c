@@ -402,8 +402,11 @@ static void safetensors_close(npyx_archive *base) {
     npyx_source_close(source);
 }
 
-static const npyx_archive_ops safetensors_ops = {
-    safetensors_entry, safetensors_describe, safetensors_locate, safetensors_open, NULL, safetensors_close};
+static const npyx_archive_ops safetensors_ops = {.entry = safetensors_entry,
+                                                 .describe = safetensors_describe,
+                                                 .locate = safetensors_locate,
+                                                 .open = safetensors_open,
+                                                 .close = safetensors_close};
 
 /* Reads the header of header_nbytes and checks what it says. */
 static npyx_status safetensors_read(safetensors_archive *archive, size_t header_nbytes, npyx_error *error) {

@@ -159,8 +159,11 @@ static void series_close(npyx_archive *base) {
     npyx_free(host, base);
 }
 
-static const npyx_archive_ops series_ops = {series_entry, series_describe, series_locate, series_open,
-                                            NULL,         series_close};
+static const npyx_archive_ops series_ops = {.entry = series_entry,
+                                            .describe = series_describe,
+                                            .locate = series_locate,
+                                            .open = series_open,
+                                            .close = series_close};
 
 npyx_status npyx_archive_series_open(npyx_source *source, npyx_format format, const uint8_t *head,
                                      size_t head_nbytes, npyx_archive **archive, npyx_error *error) {

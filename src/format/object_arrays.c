@@ -132,9 +132,10 @@ static npyx_status tree_add(tree_walk *w, npyx_found_array array) {
 static npyx_status tree_add_numpy(tree_walk *w, const npyx_object_array *array) {
     if (array->ndim == 0)
         return NPYX_OK;
+    bool has_fields = array->dtype->has_objects && array->dtype->type == NPYX_STRUCT;
     return tree_add(w, (npyx_found_array){.array = array,
                                           .type = array->dtype->type,
-                                          .foreign = array->dtype->has_objects ? "object" : NULL,
+                                          .foreign = has_fields ? "objects in fields" : NULL,
                                           .ndim = array->ndim,
                                           .shape = array->shape});
 }

@@ -14,9 +14,6 @@ typedef struct pickle_opcode {
     int argument;
 } pickle_opcode;
 
-/* The failure where bytes are missing: a caller that has more of them may try again. */
-#define pickle_fail_short(p, ...) ((p)->is_short = true, npyx_pickle_fail((p), __VA_ARGS__))
-
 /* ---- room and bytes ---- */
 
 /* Room for more values; there are n. */
@@ -29,13 +26,89 @@ static void *pickle_grow(npyx_pickle *p, void *values, int64_t n, int64_t *capac
     return grown;
 }
 
-static npyx_status pickle_take(npyx_pickle *p, uint64_t nbytes, const uint8_t **bytes) {
-    if (nbytes > p->nbytes - p->off)
-        return pickle_fail_short(p, "%" PRIu64 " bytes are wanted, the pickle ends after %zu", nbytes,
-                                 p->nbytes - p->off);
-    *bytes = p->bytes + p->off;
-    p->off += (size_t)nbytes;
+/* How many bytes the source still has, as far as it knows. */
+static uint64_t pickle_left(const npyx_pickle *p) {
+    int64_t nbytes = p->source->nbytes - npyx_pickle_off(p);
+    return nbytes < 0 ? 0 : (uint64_t)nbytes;
+}
+
+static npyx_status pickle_read_piece(npyx_pickle *p, uint8_t *piece, size_t left_nbytes, size_t nbytes) {
+    size_t read_nbytes;
+    if (left_nbytes > 0)
+        memcpy(piece, p->next, left_nbytes);
+    NPYX_TRY(npyx_source_read(p->source, p->end_off, piece + left_nbytes, nbytes, &read_nbytes, p->error));
+    npyx_budget_add(p->budget, read_nbytes);
+    p->objects->text_nbytes = p->budget->allowed_nbytes;
+    p->next = piece;
+    p->end = piece + left_nbytes + read_nbytes;
+    p->end_off += (int64_t)read_nbytes;
+    return npyx_poll(p->arena->host, p->error);
+}
+
+/* Reads on until nbytes are there, or all. A piece begins with what is left of the one before. What a length
+ * says need not exist, so a long piece is made of pieces, each as long as all that has come. */
+static npyx_status pickle_fill(npyx_pickle *p, uint64_t nbytes) {
+    while ((uint64_t)(p->end - p->next) < nbytes && p->end_off < p->source->nbytes) {
+        size_t left_nbytes = (size_t)(p->end - p->next), more_nbytes = 2 * p->piece_nbytes;
+        more_nbytes = more_nbytes < NPYX_PICKLE_PIECE_NBYTES ? more_nbytes : NPYX_PICKLE_PIECE_NBYTES;
+        more_nbytes = more_nbytes < NPYX_PICKLE_FIRST_NBYTES ? NPYX_PICKLE_FIRST_NBYTES : more_nbytes;
+        p->piece_nbytes = more_nbytes;
+        more_nbytes = more_nbytes < left_nbytes ? left_nbytes : more_nbytes;
+        if ((int64_t)more_nbytes > p->source->nbytes - p->end_off)
+            more_nbytes = (size_t)(p->source->nbytes - p->end_off);
+        uint8_t *piece = npyx_arena_alloc(p->arena, left_nbytes + more_nbytes);
+        NPYX_TRY(npyx_check_memory(piece, p->error));
+        NPYX_TRY(pickle_read_piece(p, piece, left_nbytes, more_nbytes));
+        if ((size_t)(p->end - piece) < left_nbytes + more_nbytes)
+            break;
+    }
     return NPYX_OK;
+}
+
+static npyx_status pickle_take(npyx_pickle *p, uint64_t nbytes, const uint8_t **bytes) {
+    if (nbytes > (uint64_t)(p->end - p->next) && nbytes <= pickle_left(p))
+        NPYX_TRY(pickle_fill(p, nbytes));
+    if (nbytes > (uint64_t)(p->end - p->next))
+        return npyx_pickle_fail(p, "%" PRIu64 " bytes are wanted, the pickle ends after %" PRIu64, nbytes,
+                                pickle_left(p));
+    *bytes = p->next;
+    p->next += (size_t)nbytes;
+    return NPYX_OK;
+}
+
+npyx_status npyx_pickle_take_byte(npyx_pickle *p, uint8_t *byte) {
+    const uint8_t *bytes;
+    NPYX_TRY(pickle_take(p, 1, &bytes));
+    *byte = *bytes;
+    return NPYX_OK;
+}
+
+/* Whether there is a file in which such a string stays. One that goes beyond its end is read, and fails. */
+static bool pickle_leaves(const npyx_pickle *p, uint64_t nbytes) {
+    return p->options.is_file && nbytes >= (uint64_t)NPYX_PICKLE_LEFT_NBYTES && nbytes <= pickle_left(p);
+}
+
+/* What is read after it may be left, too, so it begins with little. */
+static npyx_status pickle_leave(npyx_pickle *p, int64_t nbytes, npyx_object **object) {
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_LEFT, object));
+    (*object)->left.off = npyx_pickle_off(p);
+    (*object)->left.nbytes = nbytes;
+    if (nbytes <= p->end - p->next) {
+        p->next += nbytes;
+    } else {
+        p->end_off = (*object)->left.off + nbytes;
+        p->next = p->end;
+        p->piece_nbytes = 0;
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyx_pickle_take_bytes(npyx_pickle *p, uint64_t nbytes, npyx_object **object) {
+    const uint8_t *bytes;
+    if (pickle_leaves(p, nbytes))
+        return pickle_leave(p, (int64_t)nbytes, object);
+    NPYX_TRY(pickle_take(p, nbytes, &bytes));
+    return npyx_pickle_new_bytes(p, NPYX_OBJECT_BYTES, bytes, (size_t)nbytes, object);
 }
 
 /* An unsigned number of 1, 2, 4 or 8 bytes, little-endian. */
@@ -48,13 +121,17 @@ static npyx_status pickle_number(npyx_pickle *p, int nbytes, uint64_t *number) {
     return NPYX_OK;
 }
 
-/* Bytes after their number, whose own size says which opcode it is; LONG4 and BINSTRING have a signed one. */
+/* The number of bytes that follow, whose own size says which opcode it is; LONG4 and BINSTRING have a signed
+ * one. */
+static npyx_status pickle_count(npyx_pickle *p, int number_nbytes, bool is_signed, uint64_t *number) {
+    NPYX_TRY(pickle_number(p, number_nbytes, number));
+    return is_signed && *number > INT32_MAX ? npyx_pickle_fail(p, "its length is negative") : NPYX_OK;
+}
+
 static npyx_status pickle_take_counted(npyx_pickle *p, int number_nbytes, bool is_signed,
                                        const uint8_t **bytes, size_t *nbytes) {
     uint64_t number;
-    NPYX_TRY(pickle_number(p, number_nbytes, &number));
-    if (is_signed && number > INT32_MAX)
-        return npyx_pickle_fail(p, "its length is negative");
+    NPYX_TRY(pickle_count(p, number_nbytes, is_signed, &number));
     NPYX_TRY(pickle_take(p, number, bytes));
     *nbytes = (size_t)number;
     return NPYX_OK;
@@ -62,13 +139,18 @@ static npyx_status pickle_take_counted(npyx_pickle *p, int number_nbytes, bool i
 
 /* The text before the next line feed. */
 static npyx_status pickle_line(npyx_pickle *p, const char **line, size_t *nbytes) {
-    const uint8_t *begin = p->bytes + p->off;
-    const uint8_t *end = memchr(begin, '\n', p->nbytes - p->off);
-    if (end == NULL)
-        return pickle_fail_short(p, "its line has no end");
-    *line = (const char *)begin;
-    *nbytes = (size_t)(end - begin);
-    p->off += *nbytes + 1;
+    size_t looked_nbytes = 0;
+    const uint8_t *end = NULL;
+    while (end == NULL) {
+        NPYX_TRY(pickle_fill(p, looked_nbytes + 1));
+        if ((size_t)(p->end - p->next) == looked_nbytes)
+            return npyx_pickle_fail(p, "its line has no end");
+        end = memchr(p->next + looked_nbytes, '\n', (size_t)(p->end - p->next) - looked_nbytes);
+        looked_nbytes = (size_t)(p->end - p->next);
+    }
+    *line = (const char *)p->next;
+    *nbytes = (size_t)(end - p->next);
+    p->next = end + 1;
     return NPYX_OK;
 }
 
@@ -247,11 +329,10 @@ static npyx_status op_counted_text(npyx_pickle *p, int number_nbytes) {
 }
 
 static npyx_status op_counted_bytes(npyx_pickle *p, int number_nbytes) {
-    size_t nbytes;
-    const uint8_t *bytes;
+    uint64_t nbytes;
     npyx_object *made;
-    NPYX_TRY(pickle_take_counted(p, number_nbytes, false, &bytes, &nbytes));
-    NPYX_TRY(npyx_pickle_new_bytes(p, NPYX_OBJECT_BYTES, bytes, nbytes, &made));
+    NPYX_TRY(pickle_count(p, number_nbytes, false, &nbytes));
+    NPYX_TRY(npyx_pickle_take_bytes(p, nbytes, &made));
     return pickle_push(p, made);
 }
 
@@ -264,10 +345,16 @@ static npyx_status pickle_push_str(npyx_pickle *p, const uint8_t *bytes, size_t 
 }
 
 static npyx_status op_counted_str(npyx_pickle *p, int number_nbytes) {
-    size_t nbytes;
+    uint64_t nbytes;
     const uint8_t *bytes;
-    NPYX_TRY(pickle_take_counted(p, number_nbytes, true, &bytes, &nbytes));
-    return pickle_push_str(p, bytes, nbytes);
+    npyx_object *made;
+    NPYX_TRY(pickle_count(p, number_nbytes, true, &nbytes));
+    if (pickle_leaves(p, nbytes)) { /* too long for a text that matters here */
+        NPYX_TRY(pickle_leave(p, (int64_t)nbytes, &made));
+        return pickle_push(p, made);
+    }
+    NPYX_TRY(pickle_take(p, nbytes, &bytes));
+    return pickle_push_str(p, bytes, (size_t)nbytes);
 }
 
 /* The byte of the escape after a backslash of a bytes literal, and how many characters it took. -1 for an
@@ -439,7 +526,7 @@ static npyx_status op_dup(npyx_pickle *p) {
 static npyx_status pickle_put(npyx_pickle *p, uint64_t number) {
     npyx_object *top;
     NPYX_TRY(pickle_top(p, &top));
-    if (number > p->off)
+    if (number > (uint64_t)(npyx_pickle_off(p) - p->begin_off))
         return npyx_pickle_fail(p, "memo number %" PRIu64 " so early", number);
     while (p->nmemo <= (int64_t)number) {
         if (p->nmemo == p->capacity_nmemo) {
@@ -581,14 +668,14 @@ static npyx_status op_proto(npyx_pickle *p) {
     return protocol <= 5 ? NPYX_OK : npyx_pickle_fail_unsupported(p, "protocol %" PRIu64, protocol);
 }
 
-/* A frame says how many bytes may be read at once; all are here. */
+/* A frame says how many bytes may be read at once; they are read as they are needed. */
 static npyx_status op_frame(npyx_pickle *p) {
     uint64_t nbytes;
     NPYX_TRY(pickle_number(p, 8, &nbytes));
-    return nbytes <= p->nbytes - p->off
+    return nbytes <= pickle_left(p)
                ? NPYX_OK
-               : pickle_fail_short(p, "a frame of %" PRIu64 " bytes, where %zu are left", nbytes,
-                                   p->nbytes - p->off);
+               : npyx_pickle_fail(p, "a frame of %" PRIu64 " bytes, where %" PRIu64 " are left", nbytes,
+                                  pickle_left(p));
 }
 
 static npyx_status op_stop(npyx_pickle *p) {
@@ -612,7 +699,7 @@ static npyx_status pickle_push_persistent(npyx_pickle *p, npyx_object *id) {
 
 static npyx_status op_binpersid(npyx_pickle *p) {
     npyx_object **values;
-    if (p->persistent == NULL)
+    if (!p->options.takes_ids)
         return op_elsewhere(p);
     NPYX_TRY(pickle_pop(p, 1, &values));
     return pickle_push_persistent(p, values[0]);
@@ -622,7 +709,7 @@ static npyx_status op_persid(npyx_pickle *p) {
     const char *line;
     size_t nbytes;
     npyx_object *id;
-    if (p->persistent == NULL)
+    if (!p->options.takes_ids)
         return op_elsewhere(p);
     NPYX_TRY(pickle_line(p, &line, &nbytes));
     NPYX_TRY(npyx_pickle_new_text(p, (const uint8_t *)line, nbytes, &id));
@@ -709,10 +796,6 @@ static const pickle_opcode pickle_opcodes[256] = {
 /* ---- the machine ---- */
 
 static npyx_status pickle_constants(npyx_pickle *p) {
-    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_NONE, &p->none));
-    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_BOOL, &p->truth[0]));
-    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_BOOL, &p->truth[1]));
-    p->truth[1]->integer = 1;
     npyx_dtype *objects = npyx_pickle_alloc(p, sizeof *objects);
     NPYX_TRY(npyx_pickle_check(p, objects));
     *objects = (npyx_dtype){.type = NPYX_HELD_OBJECT,
@@ -721,65 +804,86 @@ static npyx_status pickle_constants(npyx_pickle *p) {
                             .itemsize = 8,
                             .text_nbytes = p->budget->allowed_nbytes};
     p->objects = objects;
-    NPYX_TRY(pickle_push(p, p->none)); /* so that there is a stack, even an empty one */
-    p->nstack = 0;
-    return NPYX_OK;
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_NONE, &p->none));
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_BOOL, &p->truth[0]));
+    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_BOOL, &p->truth[1]));
+    p->truth[1]->integer = 1;
+    return npyx_pickle_new_bytes(p, NPYX_OBJECT_GLOBAL, persistent_name, strlen(persistent_name),
+                                 &p->persistent);
 }
 
 static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
     enum { OP_NBYTES = 16, CHARGED_NBYTES = 1024 }; /* the work of an opcode, which has at least a byte */
-    size_t charged_off = 0;
-    NPYX_TRY(pickle_constants(p));
+    int64_t charged_off = npyx_pickle_off(p);
+    NPYX_TRY(pickle_push(p, p->none)); /* so that there is a stack, even an empty one */
+    p->nstack = 0;
     while (!p->has_stopped) {
-        p->op_off = p->off;
+        p->op_off = npyx_pickle_off(p);
         p->op_name = NULL;
-        if (p->off == p->nbytes)
-            return pickle_fail_short(p, "it ends without STOP");
-        const pickle_opcode *opcode = &pickle_opcodes[p->bytes[p->off++]];
+        if (p->next == p->end)
+            NPYX_TRY(pickle_fill(p, 1));
+        if (p->next == p->end)
+            return npyx_pickle_fail(p, "it ends without STOP");
+        const uint8_t byte = *p->next++;
+        const pickle_opcode *opcode = &pickle_opcodes[byte];
         if (opcode->name == NULL)
-            return npyx_pickle_fail(p, "0x%02X is no opcode", p->bytes[p->op_off]);
+            return npyx_pickle_fail(p, "0x%02X is no opcode", byte);
         p->op_name = opcode->name;
         NPYX_TRY(opcode->run != NULL ? opcode->run(p) : opcode->run_with(p, opcode->argument));
-        if (p->off - charged_off >= CHARGED_NBYTES) { /* not for each: there are many */
-            NPYX_TRY(npyx_pickle_work(p, (uint64_t)(p->off - charged_off) * OP_NBYTES));
-            charged_off = p->off;
+        int64_t passed_nbytes = npyx_pickle_off(p) - charged_off;
+        if (passed_nbytes >= CHARGED_NBYTES) { /* not for each: there are many */
+            uint64_t nops = passed_nbytes < 2 * CHARGED_NBYTES ? (uint64_t)passed_nbytes : CHARGED_NBYTES;
+            NPYX_TRY(npyx_pickle_work(p, nops * OP_NBYTES));
+            charged_off = npyx_pickle_off(p);
         }
     }
     return pickle_top(p, object);
 }
 
-npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, const uint8_t *bytes, size_t nbytes,
-                             int64_t base_off, bool takes_ids, npyx_object **object, size_t *pickle_nbytes,
-                             npyx_error *error) {
-    npyx_pickle p = {.arena = arena,
-                     .budget = budget,
-                     .bytes = bytes,
-                     .nbytes = nbytes,
-                     .base_off = base_off,
-                     .error = error};
-    npyx_status status = NPYX_OK;
-    if (takes_ids)
-        status = npyx_pickle_new_bytes(&p, NPYX_OBJECT_GLOBAL, persistent_name, strlen(persistent_name),
-                                       &p.persistent);
-    if (status == NPYX_OK)
-        status = pickle_run(&p, object);
-    npyx_free(arena->host, p.stack);
-    npyx_free(arena->host, p.marks);
-    npyx_free(arena->host, p.memo);
-    if (pickle_nbytes != NULL)
-        *pickle_nbytes = p.is_short ? SIZE_MAX : p.off;
+static void pickle_clear(const npyx_pickle *p) {
+    npyx_free(p->arena->host, p->stack);
+    npyx_free(p->arena->host, p->marks);
+    npyx_free(p->arena->host, p->memo);
+}
+
+npyx_status npyx_pickle_read_nested(npyx_pickle *p, npyx_object **object) {
+    npyx_pickle nested = *p;
+    nested.stack = nested.memo = NULL;
+    nested.marks = NULL;
+    nested.nstack = nested.nmarks = nested.nmemo = nested.nmemoized = 0;
+    nested.capacity_nstack = nested.capacity_nmarks = nested.capacity_nmemo = 0;
+    nested.is_nested = true;
+    npyx_status status = pickle_run(&nested, object);
+    pickle_clear(&nested);
+    p->next = nested.next;
+    p->end = nested.end;
+    p->end_off = nested.end_off;
+    p->piece_nbytes = nested.piece_nbytes;
+    p->spare = nested.spare;
+    p->nspare = nested.nspare;
+    p->nspare_next = nested.nspare_next;
     return status;
 }
 
-npyx_status npyx_pickle_fetch(npyx_source *source, int64_t off, npyx_buffer *pickle, npyx_error *error) {
-    size_t nbytes = NPYX_PICKLE_PIECE_NBYTES;
-    while (nbytes == NPYX_PICKLE_PIECE_NBYTES) {
-        if (!npyx_buffer_reserve(pickle, NPYX_PICKLE_PIECE_NBYTES))
-            return npyx_buffer_check(pickle, error);
-        NPYX_TRY(npyx_source_read(source, off + (int64_t)pickle->nbytes, pickle->bytes + pickle->nbytes,
-                                  NPYX_PICKLE_PIECE_NBYTES, &nbytes, error));
-        pickle->nbytes += nbytes;
-        NPYX_TRY(npyx_poll(pickle->host, error));
-    }
-    return NPYX_OK;
+npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, npyx_source *source, int64_t off,
+                             npyx_pickle_options options, npyx_object **object, int64_t *end_off,
+                             npyx_error *error) {
+    static const uint8_t nothing[1];
+    npyx_pickle p = {.arena = arena,
+                     .budget = budget,
+                     .source = source,
+                     .options = options,
+                     .next = nothing,
+                     .end = nothing,
+                     .end_off = off,
+                     .begin_off = off,
+                     .op_off = off,
+                     .error = error};
+    npyx_status status = pickle_constants(&p);
+    if (status == NPYX_OK)
+        status = pickle_run(&p, object);
+    pickle_clear(&p);
+    if (end_off != NULL)
+        *end_off = npyx_pickle_off(&p);
+    return status;
 }

@@ -8,9 +8,12 @@
  * value. There is no way from a name to code, so nothing in a pickle can run.
  *
  * Memory and time are bounded by the bytes present: everything made from them is charged to one account
- * (base/host.h), and memo numbers beyond the bytes already read are refused. Opcodes for the extension
- * registry and out-of-band buffers refer to things outside the file, and are errors. So are persistent ids,
- * unless the caller knows what they stand for, as in a file of PyTorch's.
+ * (base/host.h), which grows as they are read, and memo numbers beyond the bytes already read are refused.
+ * Opcodes for the extension registry and out-of-band buffers refer to things outside the file, and are
+ * errors. So are persistent ids, unless the caller knows what they stand for, as in a file of PyTorch's.
+ *
+ * The bytes are read in pieces, which stay where they are because nodes point into them. Long byte strings
+ * may be left in the file.
  */
 #ifndef NPYX_PICKLE_H
 #define NPYX_PICKLE_H
@@ -18,34 +21,38 @@
 #include "io/source.h"
 #include "item/object.h"
 
-/* Reads the pickle at the start of bytes into the arena; nodes keep pointing to bytes, too. *object is its
- * result, not measured; *pickle_nbytes, which may be NULL, is where it stops; SIZE_MAX
- * where bytes are missing. Persistent ids are errors
- * unless it takes_ids. NPYX_CORRUPT for bytes that
- * break the rules, NPYX_UNSUPPORTED for things that are not in the file, have no known form or exceed the
- * account; the error names the opcode, and its offset is base_off more than the one in bytes. Polls the
- * host. */
-npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, const uint8_t *bytes, size_t nbytes,
-                             int64_t base_off, bool takes_ids, npyx_object **object, size_t *pickle_nbytes,
+typedef struct npyx_pickle_options {
+    bool takes_ids; /* persistent ids are no errors */
+    /* It is that of a file whose arrays are read in place: byte strings of NPYX_PICKLE_LEFT_NBYTES or more
+     * stay in it (NPYX_OBJECT_LEFT), and so do the arrays that joblib writes between opcodes. */
+    bool is_file;
+} npyx_pickle_options;
+
+/* Reads the pickle at off into the arena, where its bytes are kept, too. *object is its result, not measured;
+ * *end_off, which may be NULL, is where it stops. The budget is one without any bytes (npyx_budget_of_none),
+ * or that of the pickles before it. NPYX_CORRUPT for bytes that break the rules, NPYX_UNSUPPORTED for things
+ * that are not in the file, have no known form or exceed the account; the error names the opcode and where it
+ * is in the source. Polls the host. */
+npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, npyx_source *source, int64_t off,
+                             npyx_pickle_options options, npyx_object **object, int64_t *end_off,
                              npyx_error *error);
 
 /* The id of what a persistent id stands for; NULL for any other object. */
 const npyx_object *npyx_pickle_persistent_id(const npyx_object *object);
-
-/* Appends all that source has from off on; some sources only claim how much that is. */
-npyx_status npyx_pickle_fetch(npyx_source *source, int64_t off, npyx_buffer *pickle, npyx_error *error);
 
 /* ---- for pickle*.c: the machine, and what opcodes and well-known classes need from it ---- */
 
 typedef struct npyx_pickle {
     npyx_arena *arena;
     npyx_budget *budget; /* charged for everything allocated, and for all work on parts that are elsewhere */
-    const uint8_t *bytes;
-    size_t nbytes;
-    size_t off;          /* of the next byte */
-    size_t op_off;       /* of the current opcode */
-    const char *op_name; /* NULL: it is none, or not known yet */
-    int64_t base_off;
+    npyx_source *source;
+    npyx_pickle_options options;
+    const uint8_t *next, *end; /* what is left of the piece */
+    int64_t end_off;           /* of its end, in the source */
+    size_t piece_nbytes;       /* of the last one; 0: the next one is small */
+    int64_t begin_off;         /* of the pickle, in the source */
+    int64_t op_off;            /* of the current opcode */
+    const char *op_name;       /* NULL: it is none, or not known yet */
     npyx_object **stack;
     int64_t nstack, capacity_nstack;
     int64_t *marks; /* the heights of the stack */
@@ -56,10 +63,10 @@ typedef struct npyx_pickle {
     npyx_object *none, *truth[2];
     npyx_object *spare; /* nspare unused nodes */
     uint32_t nspare, nspare_next;
-    const npyx_dtype *objects; /* the dtype of arrays of objects */
-    npyx_object *persistent;   /* the callable of instances that are persistent ids; NULL: these are errors */
+    npyx_dtype *objects;     /* the dtype of arrays of objects */
+    npyx_object *persistent; /* the callable of instances that are persistent ids; NULL: these are errors */
     bool has_stopped;
-    bool is_short;      /* bytes are missing */
+    bool is_nested;     /* a pickle in another one */
     npyx_status failed; /* why an allocation returned NULL */
     npyx_error *error;
 } npyx_pickle;
@@ -70,6 +77,20 @@ void npyx_pickle_set_error(const npyx_pickle *p, npyx_status status, const char 
 #define npyx_pickle_fail(p, ...) (npyx_pickle_set_error((p), NPYX_CORRUPT, __VA_ARGS__), NPYX_CORRUPT)
 #define npyx_pickle_fail_unsupported(p, ...)                                                                 \
     (npyx_pickle_set_error((p), NPYX_UNSUPPORTED, __VA_ARGS__), NPYX_UNSUPPORTED)
+
+/* Where the next byte is. */
+static inline int64_t npyx_pickle_off(const npyx_pickle *p) {
+    return p->end_off - (p->end - p->next);
+}
+
+/* The next nbytes, as a BYTES or, of a file and where they are many, as an NPYX_OBJECT_LEFT. */
+npyx_status npyx_pickle_take_bytes(npyx_pickle *p, uint64_t nbytes, npyx_object **object);
+
+/* The next byte. */
+npyx_status npyx_pickle_take_byte(npyx_pickle *p, uint8_t *byte);
+
+/* The result of a pickle that begins with the next byte and has a stack and a memo of its own. */
+npyx_status npyx_pickle_read_nested(npyx_pickle *p, npyx_object **object);
 
 /* ---- the account ---- */
 
@@ -130,6 +151,9 @@ bool npyx_pickle_integer_of(const npyx_object *object, int64_t *integer);
 /* The node of callable(*args, **kwargs); kwargs may be NULL. args is a TUPLE. */
 npyx_status npyx_pickle_call(npyx_pickle *p, npyx_object *callable, npyx_object *args, npyx_object *kwargs,
                              npyx_object **object);
+/* The value of the last key of a dict that is this text; NPYX_DONE: there is none, or it is no dict. */
+npyx_status npyx_pickle_entry(npyx_pickle *p, const npyx_object *dict, const char *key,
+                              const npyx_object **value);
 /* Sets the object's state. */
 npyx_status npyx_pickle_build(npyx_pickle *p, npyx_object *object, npyx_object *state);
 
@@ -138,6 +162,8 @@ npyx_status npyx_pickle_build(npyx_pickle *p, npyx_object *object, npyx_object *
  * Each makes a value of a call (or of a state), or returns NPYX_DONE when its form is unknown: the node then
  * stays what it is, named. */
 
+/* Of joblib's, whose items come next in the file. */
+npyx_status npyx_pickle_build_joblib(npyx_pickle *p, npyx_object *object, const npyx_object *state);
 npyx_status npyx_pickle_call_frombuffer(npyx_pickle *p, const npyx_object *args, npyx_object **object);
 npyx_status npyx_pickle_call_scalar(npyx_pickle *p, const npyx_object *args, npyx_object **object);
 npyx_status npyx_pickle_build_array(npyx_pickle *p, npyx_object *object, const npyx_object *state);

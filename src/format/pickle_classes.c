@@ -264,7 +264,8 @@ static npyx_status class_path(npyx_pickle *p, const npyx_object *args, bool is_w
             return NPYX_DONE;
         segments[i] = (npyx_span){(const char *)part->text.bytes, part->text.nbytes};
         nbytes += part->text.nbytes + 1;
-        if (nbytes > p->nbytes + NPYX_PURE_PATH_EXTRA) /* no path is that long: it stays a call */
+        if (nbytes >
+            (uint64_t)(npyx_pickle_off(p) - p->begin_off) + NPYX_PURE_PATH_EXTRA) /* no path is so long */
             return NPYX_DONE;
     }
     char *text = npyx_pickle_alloc(p, nbytes);
@@ -298,9 +299,8 @@ static bool class_wide_of(const npyx_object *object, npyx_wide *wide) {
     return true;
 }
 
-/* The value of the last key of a dict that is this text; NPYX_DONE: there is none. */
-static npyx_status class_entry(npyx_pickle *p, const npyx_object *dict, const char *key,
-                               const npyx_object **value) {
+npyx_status npyx_pickle_entry(npyx_pickle *p, const npyx_object *dict, const char *key,
+                              const npyx_object **value) {
     if (dict->kind != NPYX_OBJECT_DICT)
         return NPYX_DONE;
     for (uint32_t i = dict->list.count; i > 0; i -= 2) {
@@ -318,7 +318,7 @@ static npyx_status build_uuid(npyx_pickle *p, npyx_object *object, const npyx_ob
     const npyx_object *integer;
     npyx_wide wide;
     char text[40];
-    NPYX_TRY(class_entry(p, state, "int", &integer));
+    NPYX_TRY(npyx_pickle_entry(p, state, "int", &integer));
     if (!class_wide_of(integer, &wide))
         return NPYX_DONE;
     int n = snprintf(text, sizeof text, "%08" PRIx32 "-%04x-%04x-%04x-%012" PRIx64,
@@ -370,6 +370,7 @@ static const struct {
     {"numpy._core.multiarray._reconstruct", npyx_pickle_build_array},
     {"numpy.ma.core._mareconstruct", npyx_pickle_build_masked},
     {"uuid.UUID", build_uuid},
+    {"joblib.numpy_pickle.NumpyArrayWrapper", npyx_pickle_build_joblib},
 };
 
 /* Names older than those in the tables, by their beginnings. */

@@ -277,7 +277,8 @@ static npyx_status numpy_store_array(npyx_pickle *p, const npyx_object_array *ar
     int64_t found = 1;
     for (int axis = 0; axis < array->ndim; axis++)
         found *= array->shape[axis];
-    bool is_same = array->dtype->type == dtype->type && array->dtype->itemsize == dtype->itemsize &&
+    bool is_same = array->items != NULL && !array->is_fortran && array->dtype->type == dtype->type &&
+                   array->dtype->itemsize == dtype->itemsize &&
                    array->dtype->is_big_endian == dtype->is_big_endian && array->dtype->unit == dtype->unit &&
                    array->dtype->multiple == dtype->multiple && dtype->type != NPYX_STRUCT;
     if (!is_same || found != nelem)
@@ -372,6 +373,11 @@ static npyx_status numpy_take_items(npyx_pickle *p, npyx_object_array *array, in
     bool is_list = data != NULL && data->kind == NPYX_OBJECT_LIST;
     if (is_list != array->dtype->has_objects || !npyx_multiply_i64(nelem, array->dtype->itemsize, &nbytes))
         return NPYX_DONE;
+    if (data != NULL && data->kind == NPYX_OBJECT_LEFT) {
+        array->left_off = data->left.off;
+        array->is_fortran = is_fortran && array->ndim > 1;
+        return data->left.nbytes == nbytes ? NPYX_OK : NPYX_DONE;
+    }
     if (is_list) {
         if (data->list.count != (uint64_t)nelem)
             return NPYX_DONE;
@@ -382,8 +388,9 @@ static npyx_status numpy_take_items(npyx_pickle *p, npyx_object_array *array, in
     }
     if (!npyx_pickle_bytes_of(data, &array->items, &data_nbytes) || data_nbytes != (uint64_t)nbytes)
         return NPYX_DONE;
-    return is_fortran && array->ndim > 1 && nbytes > 0 ? numpy_to_c_order(p, array, nelem, &array->items)
-                                                       : NPYX_OK;
+    bool is_reordered = is_fortran && array->ndim > 1 && nbytes > 0;
+    array->is_fortran = is_reordered && p->options.is_file;
+    return is_reordered && !p->options.is_file ? numpy_to_c_order(p, array, nelem, &array->items) : NPYX_OK;
 }
 
 static npyx_status numpy_new_array(npyx_pickle *p, const npyx_object_array *array, npyx_object **object) {
@@ -451,6 +458,47 @@ npyx_status npyx_pickle_call_scalar(npyx_pickle *p, const npyx_object *args, npy
     return numpy_new_array(p, array, object);
 }
 
+/* ---- joblib's ---- */
+
+/* joblib/numpy_pickle.py, NumpyArrayWrapper: shape, order and dtype are its attributes. Before the items is
+ * the number of bytes that align them, and these; files of joblib up to 1.1 have no such thing. An array of
+ * objects is a pickle of its own. */
+npyx_status npyx_pickle_build_joblib(npyx_pickle *p, npyx_object *object, const npyx_object *state) {
+    const npyx_object *shape, *dtype, *order, *alignment = NULL;
+    npyx_object_array *array;
+    npyx_object *items;
+    int64_t nelem, nbytes, alignment_nbytes;
+    uint8_t padding_nbytes = 0;
+    if (!p->options.is_file || p->is_nested)
+        return NPYX_DONE;
+    NPYX_TRY(npyx_pickle_entry(p, state, "shape", &shape));
+    NPYX_TRY(npyx_pickle_entry(p, state, "dtype", &dtype));
+    NPYX_TRY(npyx_pickle_entry(p, state, "order", &order));
+    npyx_status status = npyx_pickle_entry(p, state, "numpy_array_alignment_bytes", &alignment);
+    if (status != NPYX_OK && status != NPYX_DONE)
+        return status;
+    array = npyx_pickle_alloc(p, sizeof *array);
+    NPYX_TRY(npyx_pickle_check(p, array));
+    *array = (npyx_object_array){0};
+    NPYX_TRY(numpy_dtype(p, dtype, 0, &array->dtype));
+    if (array->dtype->has_objects) {
+        NPYX_TRY(npyx_pickle_read_nested(p, &items));
+        *object = *items;
+        return NPYX_OK;
+    }
+    NPYX_TRY(numpy_shape(p, shape, &array->ndim, &array->shape, &nelem));
+    if (!npyx_multiply_i64(nelem, array->dtype->itemsize, &nbytes))
+        return NPYX_DONE;
+    if (npyx_pickle_integer_of(alignment, &alignment_nbytes))
+        NPYX_TRY(npyx_pickle_take_byte(p, &padding_nbytes));
+    NPYX_TRY(npyx_pickle_take_bytes(p, padding_nbytes, &items));
+    NPYX_TRY(npyx_pickle_take_bytes(p, (uint64_t)nbytes, &items));
+    NPYX_TRY(numpy_take_items(p, array, nelem, npyx_pickle_is_text(order, "F"), items));
+    object->kind = NPYX_OBJECT_ARRAY;
+    object->array = array;
+    return NPYX_OK;
+}
+
 /* ---- masked arrays ---- */
 
 static const npyx_dtype numpy_bool = {.type = NPYX_BOOL, .multiple = 1, .itemsize = 1};
@@ -498,10 +546,12 @@ npyx_status npyx_pickle_build_masked(npyx_pickle *p, npyx_object *object, const 
     const npyx_object_array as_mask = {.dtype = &numpy_bool, .ndim = array->ndim, .shape = array->shape};
     for (int axis = 0; axis < array->ndim; axis++)
         nelem *= array->shape[axis];
-    if (nbytes != (uint64_t)nelem || nelem == 0)
+    if (nbytes != (uint64_t)nelem || nelem == 0 || array->items == NULL)
         return NPYX_DONE;
     if (is_fortran && array->ndim > 1)
         NPYX_TRY(numpy_to_c_order(p, &as_mask, nelem, &mask));
+    if (array->is_fortran)
+        NPYX_TRY(numpy_to_c_order(p, array, nelem, &array->items));
     NPYX_TRY(numpy_list_masked(p, array, 0, mask, &at, &listed));
     *object = *listed;
     return NPYX_OK;

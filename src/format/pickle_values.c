@@ -13,10 +13,9 @@ void npyx_pickle_set_error(const npyx_pickle *p, npyx_status status, const char 
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     const char *name = p->op_name;
-    npyx_error_set(p->error, status, p->base_off + (int64_t)p->op_off,
-                   "%s the pickle at byte %" PRId64 ": %s%s%s",
-                   status == NPYX_CORRUPT ? "a fault in" : "cannot read", p->base_off + (int64_t)p->op_off,
-                   name == NULL ? "" : name, name == NULL ? "" : ": ", what);
+    npyx_error_set(p->error, status, p->op_off, "%s the pickle at byte %" PRId64 ": %s%s%s",
+                   status == NPYX_CORRUPT ? "a fault in" : "cannot read", p->op_off, name == NULL ? "" : name,
+                   name == NULL ? "" : ": ", what);
     npyx_error_set_kind(p->error, NPYX_KIND_OBJECTS);
 }
 

@@ -36,6 +36,8 @@ static const first_bytes_magic magics[] = {
     MAGIC(0, "\x1f\x8b\x08", "gzip-compressed data"), /* RFC 1952, 2.3.1 */
     MAGIC(0, "\x28\xb5\x2f\xfd", "zstd-compressed data"), /* RFC 8878, 3.1.1 */
     MAGIC(0, "\3757zXZ\0", "xz-compressed data"),         /* The .xz File Format, 2.1.1.1 */
+    MAGIC(0, "\4\"M\x18", "LZ4-compressed data"),         /* LZ4 Frame Format: Magic Number */
+    MAGIC(0, "]\0\0?\0\xff\xff", "lzma-compressed data"), /* lzma-file-format.txt, 1.1, as Python writes it */
     MAGIC(0, "PK\3\4", "a zip archive"),                  /* APPNOTE 4.3.7 */
     MAGIC(0, "PK\5\6", "a zip archive"),                  /* APPNOTE 4.3.16: an empty one */
     MAGIC(0, "\x89PNG\r\n\x1a\n", "a PNG picture"),       /* RFC 2083, 3.1 */
@@ -136,8 +138,15 @@ bool npyx_begins_tar(const void *bytes, size_t nbytes) {
     return nbytes >= NPYX_TAR_BLOCK_NBYTES && *(const uint8_t *)bytes != '\0' && npyx_is_tar_header(bytes);
 }
 
+/* RFC 1950, 2.2: CM, CINFO and FCHECK; there is no FDICT. */
+bool npyx_begins_zlib(const void *bytes, size_t nbytes) {
+    return nbytes >= 2 && *(const uint8_t *)bytes == 0x78 && (((const uint8_t *)bytes)[1] & 0x20) == 0 &&
+           npyx_load_u16(bytes, true) % 31 == 0;
+}
+
 /* pickletools.py of CPython: PROTO, then FRAME from protocol 4 on, or an opcode that can begin a value. */
-static bool is_pickle(const uint8_t *head, size_t nbytes) {
+bool npyx_begins_pickle(const void *bytes, size_t nbytes) {
+    const uint8_t *head = bytes;
     static const char first_opcodes[] = "]})(cXKMJGNUTBC}\x88\x89\x8a\x8c\x8e\x8f\x96IS";
     if (nbytes < 4 || head[0] != 0x80 || head[1] < 2 || head[1] > 5)
         return false;
@@ -234,7 +243,7 @@ const char *npyx_lookalike(const uint8_t *head, size_t nbytes) {
     const char *what = find_magic(head, nbytes);
     return what != NULL                            ? what
            : npyx_begins_torch(head, nbytes)       ? "a PyTorch file"
-           : is_pickle(head, nbytes)               ? "a Python pickle"
+           : npyx_begins_pickle(head, nbytes)      ? "a Python pickle"
            : npyx_begins_safetensors(head, nbytes) ? "a safetensors file"
            : is_bzip2(head, nbytes)                ? "bzip2-compressed data"
            : is_pyc(head, nbytes)                  ? "a compiled Python file (.pyc)"

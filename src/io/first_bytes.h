@@ -16,6 +16,11 @@ bool npyx_begins_zip(const void *bytes, size_t nbytes);
 bool npyx_begins_gzip(const void *bytes, size_t nbytes);
 /* Like a safetensors file: with the length of a header and its first brace (README, Format). */
 bool npyx_begins_safetensors(const void *bytes, size_t nbytes);
+/* Like a zlib stream (RFC 1950) with a window of 32 KiB. */
+bool npyx_begins_zlib(const void *bytes, size_t nbytes);
+/* Like a pickle of protocol 2 or later, of which these bytes are the first ones, or all. */
+enum { NPYX_PICKLE_HEAD_NBYTES = 11 };
+bool npyx_begins_pickle(const void *bytes, size_t nbytes);
 /* Like what torch.save wrote before it wrote zips: a pickle of a certain number. */
 bool npyx_begins_torch(const void *bytes, size_t nbytes);
 

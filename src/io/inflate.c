@@ -164,7 +164,7 @@ static npyx_status stream_begin(npyx_inflate_stream *stream, npyx_error *error) 
     z->avail_in = 0;
     stream->has_ended = false;
     stream->input_off = stream->input_nbytes = stream->off = stream->crc_off = 0;
-    stream->crc = 0;
+    stream->crc = stream->has_adler; /* of no bytes */
     return NPYX_OK;
 }
 
@@ -297,7 +297,7 @@ npyx_status npyx_inflate_stream_follow(npyx_inflate_stream *stream, npyx_error *
     z->data_type = 0; /* no bits of a byte before are left; zlib says so only after reading some */
     stream->has_ended = false;
     stream->crc_off = stream->off;
-    stream->crc = 0;
+    stream->crc = stream->has_adler; /* of no bytes */
     if (npyx_checkpoints_next_off(stream->checkpoints) <= stream->off)
         stream_add_checkpoint(stream);
     return NPYX_OK;
@@ -331,7 +331,8 @@ static npyx_status stream_read_piece(npyx_inflate_stream *stream, uint8_t *bytes
         stream->off = INT64_MAX;
         return status;
     }
-    stream->crc = npyx_crc32(stream->crc, bytes, *made_nbytes);
+    stream->crc = stream->has_adler ? (uint32_t)adler32_z(stream->crc, bytes, *made_nbytes)
+                                    : npyx_crc32(stream->crc, bytes, *made_nbytes);
     stream->off += (int64_t)*made_nbytes;
     stream->compressed->host->counters.bytes_inflated += (int64_t)*made_nbytes;
     if (flush == Z_BLOCK && is_between_blocks(z) && stream->off < stream->nbytes)

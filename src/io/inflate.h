@@ -103,7 +103,8 @@ typedef struct npyx_inflate_stream {
     int64_t input_nbytes;          /* fetched since the stream was last resumed */
     uint8_t last_byte;             /* of the input that zlib has begun */
     int64_t crc_off;               /* where in the output this one of several streams begins */
-    uint32_t crc;                  /* CRC-32 of the output from there to off */
+    uint32_t crc;                  /* CRC-32 of the output from there to off, or Adler-32 */
+    bool has_adler;
 } npyx_inflate_stream;
 
 /* Whether resuming is the better way to reach off, or the only one. *nearest is then where to resume: a

@@ -181,6 +181,8 @@ void npyx_source_inflate_check(npyx_source *base, uint32_t crc32, npyx_checkpoin
  * reads before such a place succeed. A read that ends with a member's last byte does not go past its end,
  * unless it is the last one and the length is known. NPYX_UNSUPPORTED for methods other than deflate. */
 npyx_status npyx_source_open_gzip(npyx_source *compressed, npyx_source **source, npyx_error *error);
+/* The same of a zlib stream, which is one member. */
+npyx_status npyx_source_open_zlib(npyx_source *compressed, npyx_source **source, npyx_error *error);
 
 /* ---- files opened ahead ----
  *

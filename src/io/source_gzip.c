@@ -8,10 +8,13 @@
  *
  * Integers are little-endian. ISIZE is the member's length modulo 2^32, so the total length is only known
  * after a pass through everything. Padding is skipped, as by Python's gzip.
+ *
+ * And that of a zlib stream (RFC 1950): a header of two bytes, a raw deflate stream, and the Adler-32 of the
+ * output, big-endian. What follows is not looked at.
  */
 #include "inflate.h"
 
-enum { GZIP_TRAILER_NBYTES = 8 };
+enum { GZIP_TRAILER_NBYTES = 8, ZLIB_TRAILER_NBYTES = 4 };
 
 /* What comes next in the input; after the data, when the stream has ended, a trailer. */
 typedef enum gzip_phase { GZIP_AT_HEADER, GZIP_IN_DATA, GZIP_AT_END } gzip_phase;
@@ -50,11 +53,11 @@ static void gzip_pass(gzip_source *gzip, size_t nbytes) {
 /* zlib reads a member's header and checks it; asked to stop at the end of a block, it stops before the
  * first. */
 static npyx_status gzip_pass_header(gzip_source *gzip, npyx_error *error) {
-    enum { GZIP_WINDOW_BITS = MAX_WBITS + 16, BEFORE_BLOCK = 128 };
+    enum { BEFORE_BLOCK = 128 };
     z_stream *z = &gzip->inflater.stream;
     int64_t off = gzip_input_off(gzip);
     uint8_t nothing;
-    int code = inflateReset2(z, GZIP_WINDOW_BITS);
+    int code = inflateReset2(z, gzip->stream.has_adler ? MAX_WBITS : MAX_WBITS + 16);
     z->next_out = &nothing;
     z->avail_out = 0;
     for (z->data_type = 0; code == Z_OK && (z->data_type & BEFORE_BLOCK) == 0;) {
@@ -63,17 +66,16 @@ static npyx_status gzip_pass_header(gzip_source *gzip, npyx_error *error) {
     }
     if (code != Z_OK)
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off,
-                            "the gzip data are damaged (%s, in the header at byte %" PRId64 ")",
-                            z->msg != NULL ? z->msg : "zlib error", off);
+                            "the %s data are damaged (%s, in the header at byte %" PRId64 ")",
+                            gzip->stream.what, z->msg != NULL ? z->msg : "zlib error", off);
     return npyx_inflate_stream_follow(&gzip->stream, error);
 }
 
-static npyx_status gzip_take_trailer(gzip_source *gzip, uint8_t bytes[GZIP_TRAILER_NBYTES],
-                                     npyx_error *error) {
+static npyx_status gzip_take_trailer(gzip_source *gzip, uint8_t *bytes, size_t nbytes, npyx_error *error) {
     const z_stream *z = &gzip->inflater.stream;
-    for (size_t done = 0, some_nbytes; done < GZIP_TRAILER_NBYTES; done += some_nbytes) {
+    for (size_t done = 0, some_nbytes; done < nbytes; done += some_nbytes) {
         NPYX_TRY(gzip_expect(gzip, error));
-        some_nbytes = GZIP_TRAILER_NBYTES - done < z->avail_in ? GZIP_TRAILER_NBYTES - done : z->avail_in;
+        some_nbytes = nbytes - done < z->avail_in ? nbytes - done : z->avail_in;
         memcpy(bytes + done, z->next_in, some_nbytes);
         gzip_pass(gzip, some_nbytes);
     }
@@ -84,7 +86,7 @@ static npyx_status gzip_check_trailer(gzip_source *gzip, npyx_error *error) {
     const npyx_inflate_stream *stream = &gzip->stream;
     int64_t off = gzip_input_off(gzip), nbytes = stream->off - stream->crc_off;
     uint8_t bytes[GZIP_TRAILER_NBYTES];
-    NPYX_TRY(gzip_take_trailer(gzip, bytes, error));
+    NPYX_TRY(gzip_take_trailer(gzip, bytes, sizeof bytes, error));
     uint32_t expected_crc = npyx_load_u32(bytes, false), expected_nbytes = npyx_load_u32(bytes + 4, false);
     if (stream->crc != expected_crc)
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off,
@@ -97,6 +99,19 @@ static npyx_status gzip_check_trailer(gzip_source *gzip, npyx_error *error) {
                             " they say %" PRIu32 ")",
                             nbytes, off + 4, expected_nbytes);
     return NPYX_OK;
+}
+
+static npyx_status zlib_check_trailer(gzip_source *gzip, npyx_error *error) {
+    int64_t off = gzip_input_off(gzip);
+    uint8_t bytes[ZLIB_TRAILER_NBYTES];
+    NPYX_TRY(gzip_take_trailer(gzip, bytes, sizeof bytes, error));
+    uint32_t expected = npyx_load_u32(bytes, true);
+    if (gzip->stream.crc == expected)
+        return NPYX_OK;
+    return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off,
+                        "the zlib data are damaged (Adler-32 is %08" PRIx32 ", at byte %" PRId64
+                        " they say %08" PRIx32 ")",
+                        gzip->stream.crc, off, expected);
 }
 
 /* Passes zeros; *is_end: nothing follows them, otherwise another member does. */
@@ -122,9 +137,10 @@ static npyx_status gzip_pass_padding(gzip_source *gzip, bool *is_end, npyx_error
 /* ---- the whole ---- */
 
 static npyx_status gzip_pass_trailer(gzip_source *gzip, npyx_error *error) {
-    bool is_end = false;
-    NPYX_TRY(gzip_check_trailer(gzip, error));
-    NPYX_TRY(gzip_pass_padding(gzip, &is_end, error));
+    bool is_end = gzip->stream.has_adler;
+    NPYX_TRY(is_end ? zlib_check_trailer(gzip, error) : gzip_check_trailer(gzip, error));
+    if (!is_end)
+        NPYX_TRY(gzip_pass_padding(gzip, &is_end, error));
     gzip->phase = is_end ? GZIP_AT_END : GZIP_AT_HEADER;
     if (!is_end)
         return NPYX_OK;
@@ -249,7 +265,7 @@ static void gzip_close(npyx_source *base) {
 
 static const npyx_source_ops gzip_ops = {.read = gzip_read, .close = gzip_close};
 
-npyx_status npyx_source_open_gzip(npyx_source *compressed, npyx_source **source, npyx_error *error) {
+static npyx_status gzip_open(npyx_source *compressed, bool is_zlib, npyx_source **source, npyx_error *error) {
     npyx_host *host = compressed->host;
     gzip_source *gzip = npyx_alloc_zeroed(host, sizeof *gzip);
     if (gzip == NULL) {
@@ -267,9 +283,18 @@ npyx_status npyx_source_open_gzip(npyx_source *compressed, npyx_source **source,
         (npyx_inflate_stream){.compressed = compressed,
                               .inflater = &gzip->inflater,
                               .checkpoints = npyx_checkpoints_make(host, NPYX_CHECKPOINTS_ANY_NBYTES),
-                              .what = "gzip",
+                              .what = is_zlib ? "zlib" : "gzip",
+                              .has_adler = is_zlib,
                               .nbytes = INT64_MAX,
                               .off = INT64_MAX};
     *source = &gzip->base;
     return NPYX_OK;
+}
+
+npyx_status npyx_source_open_gzip(npyx_source *compressed, npyx_source **source, npyx_error *error) {
+    return gzip_open(compressed, false, source, error);
+}
+
+npyx_status npyx_source_open_zlib(npyx_source *compressed, npyx_source **source, npyx_error *error) {
+    return gzip_open(compressed, true, source, error);
 }

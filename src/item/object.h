@@ -23,6 +23,7 @@ typedef enum npyx_object_kind {
     NPYX_OBJECT_BYTES,   /* text */
     NPYX_OBJECT_GLOBAL,  /* text: `module.name` of a class or a function, UTF-8 */
     NPYX_OBJECT_COMPLEX, /* parts */
+    NPYX_OBJECT_LEFT,    /* left: bytes that are still in the file */
     NPYX_OBJECT_LIST,    /* list, like the next three */
     NPYX_OBJECT_TUPLE,
     NPYX_OBJECT_SET,
@@ -33,12 +34,14 @@ typedef enum npyx_object_kind {
 
 typedef struct npyx_object npyx_object;
 
-/* An array in an array, or without axes a NumPy scalar. Items are in C order. */
+/* An array in an array, or without axes a NumPy scalar. */
 typedef struct npyx_object_array {
     const npyx_dtype *dtype;
     int ndim;
     const int64_t *shape;
-    const uint8_t *items;
+    const uint8_t *items;     /* NULL: left in the file */
+    int64_t left_off;         /* where */
+    bool is_fortran;          /* only of a file (npyx_pickle_options); elsewhere items are in C order */
     int64_t nobjects;         /* the number of items, if they hold objects; else 0 */
     const npyx_object *state; /* the state that its pickle gave it; NULL for none */
 } npyx_object_array;
@@ -67,6 +70,9 @@ struct npyx_object {
             const char *bytes;
             size_t nbytes;
         } text;
+        struct {
+            int64_t off, nbytes;
+        } left;
         struct {
             npyx_object **items;
             uint32_t count, capacity;

@@ -1,0 +1,305 @@
+#include "archive_found_private.h"
+#include "walk/view_source.h"
+
+/* A tensor may repeat the items of its storage (torch.Tensor.expand), so its size is a mere claim: bounded as
+ * that of a deflated entry is, and where it is small not at all. */
+enum { FOUND_MAX_NREPEATS = 1032, FOUND_FREE_NBYTES = 1 << 20 };
+
+/* ---- tensors ---- */
+
+/* A tensor in its storage. The strides of axes of length 1 mean nothing. */
+static npyx_view found_view(const npyx_found_array *found, const npyx_dtype *dtype) {
+    npyx_view view = {.dtype = dtype, .ndim = found->ndim, .off = found->first * dtype->itemsize};
+    for (int axis = 0; axis < found->ndim; axis++) {
+        int64_t stride = found->shape[axis] == 1 ? 0 : found->strides[axis] * dtype->itemsize;
+        npyx_view_set_axis(&view, axis, found->shape[axis], stride, axis);
+    }
+    return view;
+}
+
+/* Finds the order of the items of a sound tensor. */
+static void found_find_order(npyx_found_entry *array, int64_t nelem) {
+    if (nelem == 0)
+        return;
+    const npyx_dtype dtype = {.type = array->found.type, .itemsize = npyx_types[array->found.type].itemsize};
+    const npyx_view view = found_view(&array->found, &dtype);
+    array->off = view.off;
+    array->is_fortran = npyx_view_is_fortran(&view);
+    array->is_strided = !array->is_fortran && !npyx_view_is_contiguous(&view);
+}
+
+/* The number of the last item after the first one, in the storage, and of all items; false if one is no
+ * number of 63 bits. */
+static bool found_measure(const npyx_found_array *found, int64_t *last, int64_t *nelem) {
+    *last = 0;
+    *nelem = 1;
+    for (int axis = 0; axis < found->ndim; axis++) {
+        if (found->shape[axis] == 0) {
+            *nelem = *last = 0;
+            return true;
+        }
+    }
+    for (int axis = 0; axis < found->ndim; axis++) {
+        int64_t span;
+        if (!npyx_multiply_i64(found->shape[axis] - 1, found->strides[axis], &span) ||
+            !npyx_add_i64(*last, span, last) || !npyx_multiply_i64(*nelem, found->shape[axis], nelem))
+            return false;
+    }
+    return true;
+}
+
+/* Sets the array's fault if its items are not all in the bytes of its storage. */
+static npyx_status found_check(npyx_found_archive *archive, npyx_found_entry *array, npyx_error *error) {
+    const npyx_found_array *found = &array->found;
+    int64_t itemsize = npyx_types[found->type].itemsize, stored_nbytes, last, nelem, end;
+    NPYX_TRY(archive->form->storage_nbytes(archive, array->storage, &stored_nbytes, error));
+    bool is_measured = found_measure(found, &last, &nelem) && npyx_add_i64(found->first, last, &end);
+    int64_t present_nelem = stored_nbytes / itemsize;
+    if (found->storage_nelem > present_nelem)
+        array->fault = "its storage has fewer bytes than its pickle says";
+    else if (!is_measured || (nelem > 0 && end >= found->storage_nelem))
+        array->fault = "its items go beyond the end of its storage";
+    else if (nelem > FOUND_FREE_NBYTES / itemsize && nelem / FOUND_MAX_NREPEATS > present_nelem)
+        array->fault = "it repeats the items of its storage more than 1032 times";
+    if (array->fault == NULL)
+        found_find_order(array, nelem);
+    return NPYX_OK;
+}
+
+static npyx_status found_resolve(npyx_found_archive *archive, npyx_found_entry *array, npyx_error *error) {
+    const npyx_found_array *found = &array->found;
+    array->fault = found->fault;
+    if (found->array != NULL)
+        array->is_fortran = found->array->is_fortran;
+    if (array->fault != NULL || found->foreign != NULL || found->array != NULL)
+        return NPYX_OK;
+    if (archive->form->find_storage != NULL)
+        NPYX_TRY(archive->form->find_storage(archive, found->key, &array->storage, error));
+    if (array->storage >= 0)
+        return found_check(archive, array, error);
+    array->fault = "its storage is not in the file";
+    return NPYX_OK;
+}
+
+npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_found_arrays *found,
+                               npyx_error *error) {
+    for (int64_t i = 0; i < found->count; i++) {
+        npyx_found_entry *entries = npyx_grow(archive->arena.host, archive->entries, archive->nentries,
+                                              &archive->capacity_nentries, sizeof *entries);
+        NPYX_TRY(npyx_check_memory(entries, error));
+        archive->entries = entries;
+        entries[archive->nentries] = (npyx_found_entry){.found = found->arrays[i], .storage = -1};
+        NPYX_TRY(found_resolve(archive, &entries[archive->nentries], error));
+        archive->nentries++;
+        if (archive->nentries % 256 == 0)
+            NPYX_TRY(npyx_poll(archive->arena.host, error));
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyx_found_add(npyx_found_archive *archive, npyx_budget *budget, const npyx_object *root,
+                           const char *prefix, npyx_error *error) {
+    npyx_found_arrays found = {0};
+    npyx_status status = npyx_object_arrays_find(&archive->arena, budget, root, prefix, &found, error);
+    if (status == NPYX_OK)
+        status = npyx_found_add_all(archive, &found, error);
+    npyx_free(archive->arena.host, found.arrays);
+    return status;
+}
+
+/* ---- learning ---- */
+
+static void found_forget(npyx_found_archive *archive) {
+    npyx_free(archive->arena.host, archive->entries);
+    archive->entries = NULL;
+    archive->nentries = archive->capacity_nentries = 0;
+    if (archive->form->forget != NULL)
+        archive->form->forget(archive);
+    npyx_arena_clear(&archive->arena);
+}
+
+/* Reads the pickles, if that has not been done. */
+static npyx_status found_learn(npyx_found_archive *archive, npyx_error *error) {
+    if (archive->learnt != NPYX_OK)
+        return NPYX_OK;
+    npyx_status status = archive->form->learn(archive, &archive->fault);
+    if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED || status == NPYX_IO) { /* another time */
+        found_forget(archive);
+        return npyx_fail_again(error, &archive->fault);
+    }
+    archive->learnt = status == NPYX_OK ? NPYX_DONE : status;
+    return NPYX_OK;
+}
+
+/* NPYX_DONE when there are fewer. */
+static npyx_status found_entry_at(npyx_found_archive *archive, int64_t index, npyx_found_entry **array,
+                                  npyx_error *error) {
+    NPYX_TRY(found_learn(archive, error));
+    if (index < archive->nentries) {
+        *array = &archive->entries[index];
+        return NPYX_OK;
+    }
+    npyx_status learnt = archive->learnt;
+    if (learnt == NPYX_OK || learnt == NPYX_DONE)
+        return NPYX_DONE;
+    (void)npyx_fail_again(error, &archive->fault);
+    return learnt;
+}
+
+/* ---- as an archive ---- */
+
+static npyx_status found_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
+    npyx_found_archive *archive = (npyx_found_archive *)base;
+    npyx_found_entry *array;
+    NPYX_TRY(found_entry_at(archive, index, &array, error));
+    const npyx_found_array *found = &array->found;
+    *entry = (npyx_entry){.name = found->name,
+                          .name_nbytes = found->name_nbytes,
+                          .member_nbytes = found->name_nbytes,
+                          .is_unpacked = found->array != NULL && found->array->items != NULL,
+                          .zip_method = -1};
+    if (array->storage < 0 || archive->form->storage_method == NULL)
+        return NPYX_OK;
+    return archive->form->storage_method(archive, array->storage, &entry->zip_method, error);
+}
+
+/* In the array's arena. The dtype of a file: nobody else may take its items for addresses of nodes. */
+static npyx_status found_dtype(const npyx_found_archive *archive, const npyx_found_array *found,
+                               npyx_array *array, npyx_error *error) {
+    npyx_dtype *dtype = npyx_arena_alloc(&array->arena, sizeof *dtype);
+    NPYX_TRY(npyx_check_memory(dtype, error));
+    *dtype = (npyx_dtype){.type = found->type, .multiple = 1, .is_big_endian = archive->is_big_endian};
+    if (found->foreign != NULL)
+        dtype->type = NPYX_VOID;
+    else if (found->type == NPYX_HELD_OBJECT)
+        *dtype = (npyx_dtype){.type = NPYX_OBJECT, .multiple = 1, .has_objects = true};
+    dtype->itemsize = found->foreign != NULL ? 1 : npyx_types[dtype->type].itemsize;
+    array->dtype = dtype;
+    if (found->array == NULL || found->foreign != NULL || dtype->has_objects)
+        return NPYX_OK;
+    array->dtype = npyx_dtype_copy(&array->arena, found->array->dtype);
+    return npyx_check_memory(array->dtype, error);
+}
+
+static npyx_status found_describe_type(const npyx_found_archive *archive, const npyx_found_array *found,
+                                       npyx_array *array, npyx_error *error) {
+    npyx_buffer descr = {.host = archive->arena.host};
+    NPYX_TRY(found_dtype(archive, found, array, error));
+    if (found->foreign != NULL)
+        npyx_buffer_append(&descr, found->foreign, strlen(found->foreign));
+    else
+        npyx_dtype_append_descr(array->dtype, &descr);
+    npyx_status status = npyx_buffer_check(&descr, error);
+    array->descr_nbytes = descr.nbytes;
+    if (status == NPYX_OK) {
+        array->descr = npyx_arena_copy(&array->arena, descr.bytes, descr.nbytes);
+        status = npyx_check_memory(array->descr, error);
+    }
+    npyx_buffer_clear(&descr);
+    return status;
+}
+
+static npyx_status found_describe(npyx_archive *base, int64_t index, npyx_array *array, npyx_error *error) {
+    npyx_found_archive *archive = (npyx_found_archive *)base;
+    npyx_found_entry *from;
+    NPYX_TRY(found_entry_at(archive, index, &from, error));
+    const npyx_found_array *found = &from->found;
+    array->is_array = true;
+    if (from->fault != NULL)
+        return npyx_fail_as(error, NPYX_KIND_HEADER, NPYX_CORRUPT, -1, "%s", from->fault);
+    array->is_foreign = found->foreign != NULL;
+    NPYX_TRY(found_describe_type(archive, found, array, error));
+    array->ndim = found->ndim;
+    if (found->ndim > 0)
+        memcpy(array->shape, found->shape, (size_t)found->ndim * sizeof array->shape[0]);
+    array->fortran_order = from->is_fortran;
+    array->data_off =
+        from->is_strided ? 0 : from->off; /* of what is put in order, the payload begins there */
+    return npyx_array_measure(array, error);
+}
+
+static npyx_status found_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
+    npyx_found_archive *archive = (npyx_found_archive *)base;
+    npyx_found_entry *array;
+    NPYX_TRY(found_entry_at(archive, index, &array, error));
+    *payload_off = array->found.array != NULL ? array->found.array->left_off : 0;
+    if (array->storage < 0)
+        return NPYX_OK;
+    NPYX_TRY(archive->form->locate_storage(archive, array->storage, payload_off, error));
+    if (array->is_strided) /* where its first item is, as describe does not say */
+        *payload_off += array->off;
+    return NPYX_OK;
+}
+
+/* The bytes in which data_off counts. */
+static npyx_status found_open_bytes(npyx_found_archive *archive, const npyx_found_entry *from,
+                                    const npyx_array *array, npyx_source **payload, npyx_error *error) {
+    const npyx_object_array *numpy = from->found.array;
+    npyx_source *source = archive->base.source;
+    if (numpy == NULL)
+        return archive->form->open_storage(archive, from->storage, payload, error);
+    if (numpy->items == NULL)
+        return npyx_source_open_range(source, numpy->left_off, array->nbytes, false, 0, payload, error);
+    return npyx_source_open_memory(source->host, numpy->items, (size_t)array->nbytes, payload, error);
+}
+
+static npyx_status found_open(npyx_archive *base, int64_t index, npyx_source **payload, npyx_error *error) {
+    npyx_found_archive *archive = (npyx_found_archive *)base;
+    npyx_found_entry *from;
+    NPYX_TRY(found_entry_at(archive, index, &from, error));
+    npyx_array array;
+    npyx_source *bytes = NULL;
+    npyx_array_init(&array, archive->arena.host);
+    npyx_status status = found_describe(base, index, &array, error);
+    if (status == NPYX_OK)
+        status = npyx_array_check_values(&array, error);
+    if (status == NPYX_OK && array.dtype->has_objects)
+        status = npyx_fail(error, NPYX_UNSUPPORTED, -1, "its bytes are a part of a pickle");
+    if (status == NPYX_OK)
+        status = found_open_bytes(archive, from, &array, &bytes, error);
+    if (status == NPYX_OK && from->is_strided) {
+        const npyx_view view = found_view(&from->found, array.dtype);
+        status = npyx_view_source_open(bytes, &view, array.dtype, payload, error);
+    } else if (status == NPYX_OK) {
+        *payload = bytes;
+    }
+    npyx_array_clear(&array);
+    return status;
+}
+
+/* The nodes are those of the pickle that was read. */
+static npyx_status found_open_objects(npyx_archive *base, int64_t index, npyx_array *array,
+                                      npyx_source **items, npyx_error *error) {
+    npyx_found_archive *archive = (npyx_found_archive *)base;
+    npyx_found_entry *from;
+    const npyx_dtype *held;
+    NPYX_TRY(found_entry_at(archive, index, &from, error));
+    const npyx_object_array *numpy = from->found.array;
+    NPYX_TRY(npyx_dtype_hold(&array->arena, array->dtype, numpy->dtype->text_nbytes, &held, error));
+    NPYX_TRY(npyx_source_open_memory(base->source->host, numpy->items, (size_t)array->nbytes, items, error));
+    array->dtype = held;
+    array->is_held = true;
+    return NPYX_OK;
+}
+
+static void found_quiesce(npyx_archive *base) {
+    npyx_found_archive *archive = (npyx_found_archive *)base;
+    if (archive->form->quiesce != NULL)
+        archive->form->quiesce(archive);
+}
+
+static void found_close(npyx_archive *base) {
+    npyx_found_archive *archive = (npyx_found_archive *)base;
+    npyx_host *host = archive->arena.host;
+    found_forget(archive);
+    archive->form->close(archive);
+    npyx_free(host, archive);
+}
+
+const npyx_archive_ops npyx_found_ops = {.entry = found_entry,
+                                         .describe = found_describe,
+                                         .locate = found_locate,
+                                         .open = found_open,
+                                         .open_objects = found_open_objects,
+                                         .quiesce = found_quiesce,
+                                         .close = found_close};

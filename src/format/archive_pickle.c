@@ -1,0 +1,41 @@
+/*
+ * NumPy's arrays in pickles, one after the other in a file: pickle.dump, pandas' to_pickle, joblib.dump. Long
+ * arrays are read where they are in the file (pickle.h).
+ */
+#include "archive_found_private.h"
+#include "io/first_bytes.h"
+
+/* pickle.load, called again and again. What is no pickle after the first one ends the file, as for Python. */
+static npyx_status pickled_learn(npyx_found_archive *archive, npyx_error *error) {
+    npyx_source *source = archive->base.source;
+    npyx_budget budget = npyx_budget_of_none(source->host);
+    uint8_t head[NPYX_PICKLE_HEAD_NBYTES];
+    size_t head_nbytes;
+    int64_t off = 0;
+    do {
+        npyx_object *root;
+        NPYX_TRY(npyx_pickle_read(&archive->arena, &budget, source, off,
+                                  (npyx_pickle_options){.is_file = true}, &root, &off, error));
+        NPYX_TRY(npyx_found_add(archive, &budget, root, "", error));
+        NPYX_TRY(npyx_source_read(source, off, head, sizeof head, &head_nbytes, error));
+    } while (npyx_begins_pickle(head, head_nbytes));
+    return NPYX_OK;
+}
+
+static void pickled_close(npyx_found_archive *archive) {
+    npyx_source_close(archive->base.source);
+}
+
+static const npyx_found_form pickled_form = {.learn = pickled_learn, .close = pickled_close};
+
+npyx_status npyx_archive_pickle_open(npyx_source *source, bool is_inflated, npyx_archive **archive,
+                                     npyx_error *error) {
+    npyx_found_archive *made = npyx_alloc_zeroed(source->host, sizeof *made);
+    NPYX_TRY(npyx_check_memory(made, error));
+    made->base = (npyx_archive){
+        .ops = &npyx_found_ops, .format = NPYX_FORMAT_PICKLE, .source = source, .is_inflated = is_inflated};
+    made->form = &pickled_form;
+    made->arena.host = source->host;
+    *archive = &made->base;
+    return NPYX_OK;
+}
