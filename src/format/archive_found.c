@@ -97,7 +97,7 @@ npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_found_arr
     return NPYX_OK;
 }
 
-npyx_status npyx_found_add(npyx_found_archive *archive, npyx_budget *budget, const npyx_object *root,
+npyx_status npyx_found_add(npyx_found_archive *archive, npyx_budget *budget, npyx_object *root,
                            const char *prefix, npyx_error *error) {
     npyx_found_arrays found = {0};
     npyx_status status = npyx_object_arrays_find(&archive->arena, budget, root, prefix, &found, error);

@@ -59,7 +59,7 @@ struct npyx_found_archive {
 extern const npyx_archive_ops npyx_found_ops;
 
 /* Adds the arrays in root, which a pickle made on this budget. Their names begin with prefix. */
-npyx_status npyx_found_add(npyx_found_archive *archive, npyx_budget *budget, const npyx_object *root,
+npyx_status npyx_found_add(npyx_found_archive *archive, npyx_budget *budget, npyx_object *root,
                            const char *prefix, npyx_error *error);
 /* Adds arrays that were found. */
 npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_found_arrays *found,

@@ -9,6 +9,9 @@
 /* A level takes some 500 bytes of stack, so these are less than half of what a thread of musl has. */
 enum { TREE_MAX_DEPTH = 100 };
 
+/* The work of a visit: among others a look at each object on the way. */
+enum { TREE_VISIT_NBYTES = 256 };
+
 typedef struct tree_walk {
     npyx_arena *arena;
     npyx_budget *budget;
@@ -17,9 +20,10 @@ typedef struct tree_walk {
     npyx_buffer name; /* of the current object */
     const npyx_object *way[TREE_MAX_DEPTH];
     int depth;
+    int64_t npassed; /* objects that contain themselves */
 } tree_walk;
 
-static npyx_status tree_visit(tree_walk *w, const npyx_object *object);
+static npyx_status tree_visit(tree_walk *w, npyx_object *object);
 
 /* ---- memory ---- */
 
@@ -92,8 +96,7 @@ static void tree_put_repr(npyx_buffer *name, const npyx_object *key, int depth) 
 }
 
 /* Goes to a part of the current object: `.KEY` or `.NUMBER` is added to the name. */
-static npyx_status tree_enter(tree_walk *w, const npyx_object *key, uint32_t number,
-                              const npyx_object *part) {
+static npyx_status tree_enter(tree_walk *w, const npyx_object *key, uint32_t number, npyx_object *part) {
     size_t nbytes = w->name.nbytes;
     if (nbytes > 0)
         npyx_buffer_append_char(&w->name, '.');
@@ -128,14 +131,29 @@ static npyx_status tree_add(tree_walk *w, npyx_found_array array) {
     return NPYX_OK;
 }
 
+/* Whether fields follow each other, as in the header of a .npy. */
+static bool tree_has_descr(const npyx_dtype *dtype) {
+    int64_t off = 0;
+    bool has = true;
+    for (int i = 0; i < dtype->nfields && has; i++) {
+        const npyx_field *field = &dtype->fields[i];
+        has = field->off == off && tree_has_descr(field->dtype);
+        off += field->nelem * field->dtype->itemsize;
+    }
+    return has && (dtype->type != NPYX_STRUCT || off == dtype->itemsize);
+}
+
 /* NumPy's scalars, which have no axes, are no arrays. */
 static npyx_status tree_add_numpy(tree_walk *w, const npyx_object_array *array) {
     if (array->ndim == 0)
         return NPYX_OK;
-    bool has_fields = array->dtype->has_objects && array->dtype->type == NPYX_STRUCT;
+    const npyx_dtype *dtype = array->dtype;
+    const char *foreign = dtype->has_objects && dtype->type == NPYX_STRUCT ? "objects in fields"
+                          : !tree_has_descr(dtype)                         ? "fields out of order"
+                                                                           : NULL;
     return tree_add(w, (npyx_found_array){.array = array,
                                           .type = array->dtype->type,
-                                          .foreign = has_fields ? "objects in fields" : NULL,
+                                          .foreign = foreign,
                                           .ndim = array->ndim,
                                           .shape = array->shape});
 }
@@ -386,7 +404,7 @@ static npyx_status tree_add_call(tree_walk *w, const npyx_object *callable, cons
         return tree_add_foreign(w, args, function->within, function->at, function->foreign);
     if (function->call != TORCH_WRAPPED)
         return tree_add_tensor(w, args, function->at);
-    const npyx_object *wrapped = npyx_pickle_part(args, function->at);
+    npyx_object *wrapped = npyx_pickle_part(args, function->at);
     return wrapped == NULL ? NPYX_DONE : tree_visit(w, wrapped);
 }
 
@@ -402,7 +420,8 @@ static npyx_status tree_parts(tree_walk *w, const npyx_object *list) {
 static npyx_status tree_pairs(tree_walk *w, const npyx_object *dict, bool is_state) {
     static const char *const passed[] = {"_parameters", "_buffers", "_modules"};
     for (uint32_t i = 0; i + 1 < dict->list.count; i += 2) {
-        const npyx_object *key = dict->list.items[i], *value = dict->list.items[i + 1];
+        const npyx_object *key = dict->list.items[i];
+        npyx_object *value = dict->list.items[i + 1];
         bool is_passed = false;
         for (size_t j = 0; j < sizeof passed / sizeof passed[0] && is_state; j++)
             is_passed |= npyx_pickle_is_text(key, passed[j]);
@@ -412,13 +431,13 @@ static npyx_status tree_pairs(tree_walk *w, const npyx_object *dict, bool is_sta
 }
 
 /* A dict, or a pair of the object's own and that of its slots (pickle's "Pickling Class Instances"). */
-static npyx_status tree_state(tree_walk *w, const npyx_object *state) {
+static npyx_status tree_state(tree_walk *w, npyx_object *state) {
     if (state->kind == NPYX_OBJECT_DICT)
         return tree_pairs(w, state, true);
     if (state->kind != NPYX_OBJECT_TUPLE)
         return tree_visit(w, state);
     for (uint32_t i = 0; i < state->list.count; i++) {
-        const npyx_object *part = state->list.items[i];
+        npyx_object *part = state->list.items[i];
         NPYX_TRY(part->kind == NPYX_OBJECT_DICT ? tree_pairs(w, part, true) : tree_enter(w, NULL, i, part));
     }
     return NPYX_OK;
@@ -454,24 +473,29 @@ static npyx_status tree_contents(tree_walk *w, const npyx_object *object) {
     }
 }
 
-static npyx_status tree_visit(tree_walk *w, const npyx_object *object) {
-    NPYX_TRY(tree_told(w, npyx_budget_work(w->budget, sizeof *object, w->error)));
-    if (object->kind < NPYX_OBJECT_LIST)
+/* What is in many places is gone through in each, if arrays are in it: their names differ. */
+static npyx_status tree_visit(tree_walk *w, npyx_object *object) {
+    NPYX_TRY(tree_told(w, npyx_budget_work(w->budget, TREE_VISIT_NBYTES, w->error)));
+    if (object->kind < NPYX_OBJECT_LIST || object->is_barren)
         return NPYX_OK;
     for (int i = 0; i < w->depth; i++) {
-        if (w->way[i] == object) /* a module may know the one that it is in */
+        if (w->way[i] == object) { /* a module may know the one that it is in */
+            w->npassed++;
             return NPYX_OK;
+        }
     }
     if (w->depth == TREE_MAX_DEPTH)
         return npyx_fail(w->error, NPYX_UNSUPPORTED, -1, "its pickle nests more than %d levels deep",
                          (int)TREE_MAX_DEPTH);
+    int64_t count = w->found->count, npassed = w->npassed;
     w->way[w->depth++] = object;
     npyx_status status = tree_contents(w, object);
     w->depth--;
+    object->is_barren = status == NPYX_OK && w->found->count == count && w->npassed == npassed;
     return status;
 }
 
-npyx_status npyx_object_arrays_find(npyx_arena *arena, npyx_budget *budget, const npyx_object *root,
+npyx_status npyx_object_arrays_find(npyx_arena *arena, npyx_budget *budget, npyx_object *root,
                                     const char *prefix, npyx_found_arrays *found, npyx_error *error) {
     tree_walk *w = npyx_alloc_zeroed(arena->host, sizeof *w);
     NPYX_TRY(npyx_check_memory(w, error));

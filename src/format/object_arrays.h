@@ -39,7 +39,7 @@ typedef struct npyx_found_arrays {
  * begin with prefix. Texts and shapes are in the arena, where the pickle's objects are, or in these. All work
  * is charged to the budget: objects may be in many places. NPYX_UNSUPPORTED beyond it, and for trees of more
  * than 100 levels; an object that contains itself is passed over there. */
-npyx_status npyx_object_arrays_find(npyx_arena *arena, npyx_budget *budget, const npyx_object *root,
+npyx_status npyx_object_arrays_find(npyx_arena *arena, npyx_budget *budget, npyx_object *root,
                                     const char *prefix, npyx_found_arrays *found, npyx_error *error);
 
 #endif

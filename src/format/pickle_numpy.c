@@ -108,12 +108,23 @@ static npyx_status numpy_shape(npyx_pickle *p, const npyx_object *object, int *n
     return NPYX_OK;
 }
 
+/* The axes of a subarray, all of one level. */
+static npyx_status numpy_subarray(npyx_pickle *p, const npyx_object *shape, npyx_field *field) {
+    uint8_t *level = npyx_pickle_alloc(p, sizeof *level);
+    NPYX_TRY(npyx_pickle_check(p, level));
+    NPYX_TRY(numpy_shape(p, shape, &field->ndim, &field->shape, &field->nelem));
+    *level = (uint8_t)field->ndim;
+    field->level_ndims = level;
+    field->nlevels = field->ndim > 0;
+    return NPYX_OK;
+}
+
 /* A field from (dtype, offset [, title]); the dtype's state may say that it is a subarray of another. */
 static npyx_status numpy_field(npyx_pickle *p, const npyx_object *name, const npyx_object *value, int depth,
                                int64_t itemsize, npyx_field *field) {
     const npyx_object *of = npyx_pickle_part(value, 0);
     const npyx_object *state = of != NULL && of->kind == NPYX_OBJECT_INSTANCE ? of->instance->state : NULL;
-    const npyx_object *subarray = npyx_pickle_part(state, 2);
+    const npyx_object *subarray = npyx_pickle_part(state, 2), *title = npyx_pickle_part(value, 2);
     bool is_subarray = subarray != NULL && subarray->kind == NPYX_OBJECT_TUPLE;
     int64_t nbytes;
     *field = (npyx_field){.nelem = 1};
@@ -121,8 +132,12 @@ static npyx_status numpy_field(npyx_pickle *p, const npyx_object *name, const np
         return NPYX_DONE;
     field->name = name->text.bytes;
     field->name_nbytes = name->text.nbytes;
+    if (title != NULL && title->kind == NPYX_OBJECT_TEXT) {
+        field->title = title->text.bytes;
+        field->title_nbytes = title->text.nbytes;
+    }
     if (is_subarray)
-        NPYX_TRY(numpy_shape(p, npyx_pickle_part(subarray, 1), &field->ndim, &field->shape, &field->nelem));
+        NPYX_TRY(numpy_subarray(p, npyx_pickle_part(subarray, 1), field));
     NPYX_TRY(numpy_dtype(p, is_subarray ? npyx_pickle_part(subarray, 0) : of, depth + 1, &field->dtype));
     bool is_inside = npyx_multiply_i64(field->nelem, field->dtype->itemsize, &nbytes) && field->off >= 0 &&
                      field->off <= itemsize && nbytes <= itemsize - field->off;
@@ -169,6 +184,38 @@ static npyx_status numpy_check_fields(npyx_pickle *p, const npyx_dtype *dtype) {
     return count <= NUMPY_MAX_FIELDS ? NPYX_OK : NPYX_DONE;
 }
 
+/* Bytes between fields, as a field. */
+static npyx_status numpy_add_padding(npyx_pickle *p, npyx_dtype *dtype, npyx_field *fields, int64_t off,
+                                     int64_t end) {
+    npyx_dtype *padding = npyx_pickle_alloc(p, sizeof *padding);
+    NPYX_TRY(npyx_pickle_check(p, padding));
+    *padding = (npyx_dtype){.type = NPYX_VOID, .multiple = 1, .itemsize = end - off};
+    fields[dtype->nfields++] =
+        (npyx_field){.name = "", .dtype = padding, .off = off, .nelem = 1, .is_padding = true};
+    return NPYX_OK;
+}
+
+/* A header says of fields only what comes after what, so bytes between them are fields there
+ * (numpy.lib.format.dtype_to_descr). Of fields that overlap, or are in another order, it can say nothing. */
+static npyx_status numpy_pad(npyx_pickle *p, npyx_dtype *dtype) {
+    const npyx_field *named = dtype->fields;
+    int nnamed = dtype->nfields;
+    int64_t off = 0;
+    npyx_field *fields = npyx_pickle_array(p, 2 * nnamed + 1, sizeof *fields);
+    NPYX_TRY(npyx_pickle_check(p, fields));
+    dtype->nfields = 0;
+    for (int i = 0; i < nnamed; i++) {
+        if (named[i].off > off)
+            NPYX_TRY(numpy_add_padding(p, dtype, fields, off, named[i].off));
+        fields[dtype->nfields++] = named[i];
+        off = named[i].off + named[i].nelem * named[i].dtype->itemsize;
+    }
+    if (dtype->itemsize > off)
+        NPYX_TRY(numpy_add_padding(p, dtype, fields, off, dtype->itemsize));
+    dtype->fields = fields;
+    return NPYX_OK;
+}
+
 static npyx_status numpy_struct_dtype(npyx_pickle *p, const npyx_object *state, int depth,
                                       const npyx_dtype **dtype) {
     const npyx_object *names = npyx_pickle_part(state, 3), *fields = npyx_pickle_part(state, 4);
@@ -192,6 +239,8 @@ static npyx_status numpy_struct_dtype(npyx_pickle *p, const npyx_object *state, 
         NPYX_TRY(numpy_field(p, name, value, depth, itemsize, &made[i]));
         whole->has_objects = whole->has_objects || made[i].dtype->has_objects;
     }
+    if (p->options.is_file)
+        NPYX_TRY(numpy_pad(p, whole));
     *dtype = whole;
     return numpy_check_fields(p, whole);
 }

@@ -61,6 +61,7 @@ struct npyx_object {
     uint8_t kind;
     uint8_t progress;   /* of npyx_object_measure; 0: none */
     uint16_t height;    /* how many frames writing it takes, once measured */
+    bool is_barren;     /* no arrays are in it, as npyx_object_arrays_find has found */
     double json_nbytes; /* the least length of its JSON, once measured */
     union {
         int64_t integer;

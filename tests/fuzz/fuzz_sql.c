@@ -255,17 +255,27 @@ static bool run(const run_state *state, const char *sql, bool is_sound, npyx_buf
     return !was_stopped && (code == SQLITE_DONE || code == SQLITE_ROW);
 }
 
+/* One statement after the other, whatever becomes of those before: a ROLLBACK at the end must not be left
+ * out. */
 static void set_up(const run_state *state, const char *setup) {
-    char *texts[NARGUMENTS];
+    char *texts[NARGUMENTS + 3] = {NULL};
+    int nused = 0;
     for (int i = 0; i < NARGUMENTS; i++)
         texts[i] =
             sqlite3_mprintf("%.*s", (int)state->arguments[i].nbytes, (const char *)state->arguments[i].bytes);
-    char *sql = sqlite3_mprintf(setup, texts[0], texts[1], texts[2]);
     fuzz_begin_clock(interrupt, state->db);
-    if (sql != NULL)
-        sqlite3_exec(state->db, sql, NULL, NULL, NULL);
-    check_time(state, setup);
-    sqlite3_free(sql);
+    for (const char *end; *setup != '\0'; setup = *end == ';' ? end + 1 : end) {
+        end = strchr(setup, ';') == NULL ? setup + strlen(setup) : strchr(setup, ';');
+        char *one = sqlite3_mprintf("%.*s", (int)(end - setup), setup);
+        char *sql = sqlite3_mprintf(one, texts[nused], texts[nused + 1], texts[nused + 2]);
+        if (sql != NULL)
+            sqlite3_exec(state->db, sql, NULL, NULL, NULL);
+        for (const char *at = one; at != NULL && (at = strstr(at, "%Q")) != NULL; at++)
+            nused++;
+        check_time(state, setup);
+        sqlite3_free(sql);
+        sqlite3_free(one);
+    }
     for (int i = 0; i < NARGUMENTS; i++)
         sqlite3_free(texts[i]);
 }
