@@ -26,6 +26,7 @@ import numpy as np  # noqa: E402
 
 import arrays  # noqa: E402
 import make_files  # noqa: E402
+import pickle_files  # noqa: E402
 import tars  # noqa: E402
 import torch_files  # noqa: E402
 from formats import header_text, npy, npz, ten  # noqa: E402
@@ -327,6 +328,11 @@ def pickles():
     yield b"]q\0h\0a."
     yield b"]q\0" + b"".join(b"0](h%ch%ceq%c" % (i, i, i + 1) for i in range(60)) + b"."
     yield b"cos\nsystem\n(S'true'\ntR."
+    for tree in ([np.arange(6.0).reshape(2, 3), {"k": np.asfortranarray(np.ones((3, 2), ">i2")), 1: np.array([None, "x"], object)}], np.arange(3000, dtype="u8"), {"a": np.zeros(2, [("x", "<i2"), ("y", "<f4", (2,))])}):
+        yield pickle_files.joblib_dumps(tree)
+        yield pickle_files.joblib_dumps(tree, 2, 0)
+        yield zlib.compress(pickle.dumps(tree, 4)) + pickle.dumps(tree, 5)
+        yield pickle.dumps(tree, 5) + pickle.dumps(tree, 2)
     yield from claims()
 
 

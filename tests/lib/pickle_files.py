@@ -2,6 +2,10 @@
 dicts, lists and objects."""
 
 import collections
+import io
+import pickle
+import sys
+import types
 
 import numpy as np
 
@@ -96,3 +100,57 @@ def arrays_of(tree, name=""):
     if isinstance(tree, Slots):
         return arrays_of({slot: getattr(tree, slot) for slot in Slots.__slots__ if hasattr(tree, slot)}, name)
     return []
+
+
+# --- as joblib writes them ---------------------------------------------------------------------------------------------
+
+
+class NumpyArrayWrapper:
+    """What stands for an array, whose items follow it (joblib/numpy_pickle.py)."""
+
+
+NumpyArrayWrapper.__module__ = "joblib.numpy_pickle"
+
+
+class JoblibPickler(pickle._Pickler):
+    def __init__(self, file, protocol, alignment):
+        super().__init__(file, protocol)
+        self.file, self.alignment = file, alignment
+
+    def save(self, value, save_persistent_id=True):
+        if type(value) is not np.ndarray:
+            return super().save(value, save_persistent_id)
+        wrapper = NumpyArrayWrapper()
+        order = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
+        wrapper.__dict__ = {"subclass": np.ndarray, "shape": value.shape, "order": order, "dtype": value.dtype, "allow_mmap": not value.dtype.hasobject}
+        if self.alignment:
+            wrapper.numpy_array_alignment_bytes = self.alignment
+        super().save(wrapper)
+        if self.proto >= 4:
+            self.framer.commit_frame(force=True)
+        if value.dtype.hasobject:
+            pickle.dump(value, self.file, protocol=self.proto)
+            return None
+        if self.alignment:
+            padding = self.alignment - (self.file.tell() + 1) % self.alignment
+            self.file.write(bytes([padding]) + b"\xff" * padding)
+        self.file.write(value.tobytes(order))
+        return None
+
+
+def joblib_dumps(tree, protocol=4, alignment=16):
+    """What joblib.dump writes. alignment: 0 before joblib 1.2."""
+    known = {name: sys.modules.get(name) for name in ("joblib", "joblib.numpy_pickle")}
+    module = types.ModuleType("joblib.numpy_pickle")
+    module.NumpyArrayWrapper = NumpyArrayWrapper
+    sys.modules.update({"joblib": types.ModuleType("joblib"), "joblib.numpy_pickle": module})
+    try:
+        file = io.BytesIO()
+        JoblibPickler(file, protocol, alignment).dump(tree)
+    finally:
+        for name, value in known.items():
+            if value is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = value
+    return file.getvalue()

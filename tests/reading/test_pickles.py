@@ -14,7 +14,7 @@ import pytest
 
 import shell
 from expected import counters, error_of
-from pickle_files import Holder, arrays_of, random_tree
+from pickle_files import Holder, arrays_of, joblib_dumps, random_tree
 
 LEFT_NBYTES = 1 << 14  # of an array that is not read with the pickle
 
@@ -57,6 +57,17 @@ def test_random_pickles(db, folder):
         write("x.pkl", contents)
         expected = [pair for tree in trees for pair in arrays_of(tree)]
         check(db, "x.pkl", expected, f"seed {seed}, tree {number}, protocol {protocol}")
+
+
+def test_arrays_between_opcodes(db, folder):
+    """As joblib writes them, with and without bytes that align them, in every protocol."""
+    seed = shell.random_seed()
+    rng = np.random.default_rng(seed)
+    for number in range(120):
+        tree = random_tree(rng)
+        contents = joblib_dumps(tree, 2 + number % 4, [0, 16, 64][number % 3])
+        write("x.joblib", zlib.compress(contents) if rng.random() < 0.2 else contents)
+        check(db, "x.joblib", arrays_of(tree), f"seed {seed}, tree {number}")
 
 
 if importlib.util.find_spec("joblib") is not None:

@@ -4,7 +4,9 @@ before it and what tells the state of the files and tables that it changes."""
 import functools
 import json
 import os
+import pickle
 import sys
+import zlib
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ import seeds
 from arrays import npy_bytes, npz_bytes, ten_bytes
 from formats import objects
 from objects import array_of, saved
+from pickle_files import joblib_dumps
 from safetensors_files import file_of, safetensors_bytes, tensor
 from tars import END, gnu_long, gnu_sparse, gzipped, member, pax, tar
 from torch_files import pickled, torch_legacy, torch_zip
@@ -23,6 +26,7 @@ from torch_files import tensor as torch_tensor
 
 
 # 20 tensors of one storage, one with strides, a number and an array.
+PICKLED = {"long": np.arange(9000.0), "wide": np.asfortranarray(np.arange(60000, dtype="i2").reshape(300, 200)), "few": [np.arange(3), None], "objects": np.array([1, "a", None], object), "text": "x" * 9000}
 TORCH_TREE = {
     "rows": [torch_tensor("Float", "0", 12000, 40 * i, (40,), (1,)) for i in range(20)], "turned": torch_tensor("Float", "0", 12000, 3, (30, 7), (2, 60)),
     "other": torch_tensor("Long", "1", 8, 0, (2, 4), (1, 2)), 7: np.arange(4.0), "text": "x" * 70_000,
@@ -63,6 +67,7 @@ def make(folder):
         "checkpoint.safetensors": safetensors_bytes({f"layer {i}": wide[i] for i in range(60)} | {"b": np.arange(3)}, {"a": "b"}),
         "model.pt": torch_zip(TORCH_TREE, {"0": wide.tobytes(), "1": bytes(64)}, others={"constants.pkl": pickled((torch_tensor("Float", "0", 4, 0, (2,), (1,)),)), "constants/0": bytes(16)}),
         "old.pt": torch_legacy(TORCH_TREE, {"0": (wide.size, wide.tobytes()), "1": (8, bytes(64))}),
+        "x.pkl": pickle.dumps(PICKLED, protocol=2), "x5.pkl": pickle.dumps(PICKLED, protocol=5), "x.joblib": joblib_dumps(PICKLED), "z.joblib": zlib.compress(joblib_dumps(PICKLED)),
         "foreign.safetensors": file_of({"a": tensor("F4", [4], 0, 2), "b": tensor("I8", [2], 2, 4)}, b"abcd"),
         **tar_files(),
     }
@@ -125,6 +130,8 @@ LISTS = [
     reading("npy_rows of a .pt", "SELECT name, count(value) FROM npy_rows('model.pt') GROUP BY name"),
     reading("a tensor of a .pt by its name", "SELECT value FROM npy_rows('model.pt', 'turned')"),
     reading("a tensor of an old .pt by its name", "SELECT value FROM npy_rows('old.pt', 'turned', '::-3')"),
+    reading("npy_meta of pickles", "SELECT * FROM npy_meta('x5.pkl'); SELECT * FROM npy_meta('x.joblib'); SELECT * FROM npy_meta('z.joblib')"),
+    reading("rows of a pickle", "SELECT value FROM npy_rows('x.pkl', 'long', '::1000'); SELECT value FROM npy_rows('x5.pkl', 'objects'); SELECT sum FROM npy_stats('z.joblib', 'wide')"),
     reading("a raw array", """SELECT row, value FROM npy_rows('[{"path": "long.npy", "dtype": "<f8", "offset": 128, "shape": [-1, 70]}, {"path": "many.npy", "dtype": "u1", "nbytes": 5}]') LIMIT 30"""),
     reading("npz_members of a .pt", "SELECT * FROM npz_members('model.pt')"),
     reading("npy_meta of foreign tensors", "SELECT * FROM npy_meta('foreign.safetensors')"),
@@ -148,7 +155,7 @@ ROWS = [
     reading("npy_rows, text", "SELECT row, value FROM npy_rows('types/{U,S,M8,V,c}*.npy')"),
     reading("objects", "SELECT row, value FROM npy_rows('objects.npy')"),
     reading("objects, deflated", "SELECT name, row, value FROM npy_rows('old_objects.npz'); SELECT npy_get(array, 0, 0), npy_json(array) FROM npy_file('old_objects.npz', 'a')"),
-    reading("objects, one after the other", "SELECT i.value, r.value FROM json_each('[3, 1, 2]') AS i JOIN npy_rows('objects/mixed.npy') AS r ON r.row = i.value"),
+    reading("objects, one after the other", "SELECT i.value, r.value FROM json_each('[3, 1, 2]') AS i JOIN npy_rows('objects/mixed.npy') AS r ON r.row = i.value ORDER BY i.value"),
     reading("objects in a BLOB", f"SELECT npy_json(x'{OBJECTS.hex()}'), npy_get(x'{OBJECTS.hex()}', 1); SELECT value FROM npy_elements(x'{OBJECTS.hex()}')"),
     reading("objects, fields", "SELECT row, value FROM npy_rows('objects/field.npy'); SELECT value FROM npy_rows('objects/field.npy') WHERE field = 'o'; SELECT field_name, count, nulls FROM npy_stats('objects/field.npy')"),
     reading("npy_rows, long", "SELECT count(*), sum(value) FROM npy_rows('long.npy')"),

@@ -210,6 +210,16 @@ def shared_texts(nbytes, n):
     return repeated(kept(0, text("\1" * nbytes)), get(0), n)
 
 
+def one_array_in_lists(times, width, key_nbytes=0):
+    """An array that is in many places, width^times, and has a name in each; with keys, a long one."""
+    state = b"(K\1" + shape_of(2) + plain_dtype("u1", "|") + b"\x89C\2abt"
+    stream = NEW_ARRAY + state + b"b"
+    for number in range(times):
+        keys = [text(f"{i:02}" + "k" * key_nbytes) if key_nbytes else b"" for i in range(width)]
+        stream = kept(number, stream) + b"(" + b"".join(key + get(number) for key in keys) + (b"d" if key_nbytes else b"l")
+    return array_of(b"](" + stream + b"e")
+
+
 FAMILIES = [
     (shared_masked, [(4, 128), (7, 16), (14, 4), (28, 2), (2, 2000)]),
     (built, [(10_000, 3_000, False), (1_000, 20_000, True), (40_000, 4_000, False)]),
@@ -232,8 +242,10 @@ FAMILIES = [
     (equal_keys, [(500, 1, 10_000), (10_000, 1, 20_000), (500, 2, 10_000), (50, 5, 100), (5, 30, 10)]),
     (doubled, [(20,), (26,), (28,), (60,), (8, 16)]),
     (shared_texts, [(20_000, 20_000), (1 << 18, 100)]),
+    (one_array_in_lists, [(20, 2), (60, 2), (6, 16), (90, 1), (20, 2, 20_000), (3, 50, 2_000)]),
 ]
 CASES = [(make, arguments) for make, parameters in FAMILIES for arguments in parameters]
+OF_A_FILE = ["SELECT count(*) FROM npy_meta(:a)", "SELECT count(value) FROM npy_elements(:a, 0)"]
 QUESTIONS = ["SELECT count(value) FROM npy_rows(:a)", "SELECT npy_json(:a)", "SELECT npy_preview(:a)", "SELECT value, count FROM npy_unique(:a)"]
 
 # --- a process that may die of it ----------------------------------------------------------------------------
@@ -292,6 +304,25 @@ def test_what_is_derived_is_bounded_by_the_bytes_there_are(make, arguments):
         if not shell.SANITIZED:
             assert nbytes < 2 * allowance + BESIDE_NBYTES, (sql, len(array), nbytes, said)
             assert seconds < 1 + 4 * len(array) / MIB, (sql, len(array), seconds, said)
+
+
+@pytest.mark.parametrize("make, arguments", CASES, ids=name_of)
+def test_what_is_derived_of_a_pickle_as_a_file(make, arguments):
+    """It is listed and searched for arrays, and those of objects are read."""
+    array = make(*arguments)
+    pickle = array[array.index(b"\x80\4") :]
+    allowance = FREE_NBYTES + NBYTES_PER_BYTE * len(pickle)
+    for sql, seconds, nbytes, said in asked(pickle, OF_A_FILE):
+        assert said is None or said.startswith("npyext: "), (sql, said)
+        if not shell.SANITIZED:
+            assert nbytes < 2 * allowance + BESIDE_NBYTES, (sql, len(array), nbytes, said)
+            assert seconds < 1 + 4 * len(array) / MIB, (sql, len(array), seconds, said)
+    late = []
+    for _ in range(3):
+        late = [row for row in asked(pickle, OF_A_FILE, 0.05) if row[1] >= 0.05 + NOTICED_SECONDS + row[2] / (8 << 30)]
+        if not late:
+            break
+    assert late == []
 
 
 @pytest.mark.parametrize("make, arguments", CASES, ids=name_of)

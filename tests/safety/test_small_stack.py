@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import shell
 from formats import npy
-from torch_files import Call, tensor, torch_legacy, torch_zip
+from torch_files import Call, pickled, tensor, torch_legacy, torch_zip
 
 LEVELS = 98  # two brackets each, and the header's own
 STACK_NBYTES = 131072
@@ -160,7 +161,8 @@ def test_nested_trees_of_torch(kind, tmp_path):
     w = tensor("Float", "0", 4, 0, (2, 2), (1, 2))
     arrays = {str(levels): make(around(kind, w, levels), storages) for levels in (40, 96, 99, 100, 180) for make, storages in ((torch_zip, {"0": bytes(16)}),)}
     arrays |= {f"old {levels}": torch_legacy(around(kind, w, levels), {"0": (4, bytes(16))}) for levels in (40, 99, 180)}
+    arrays |= {f"bare {levels}": pickled(around(kind, np.arange(3), levels)) for levels in (40, 99, 180)}
     questions = ["SELECT * FROM npy_meta(:a)", "SELECT * FROM npy_rows(:a, 0)", "SELECT npy_json(array) FROM npy_file(:a)", "SELECT * FROM npy_stats(:a)", "SELECT * FROM npz_members(:a)"]
     errors = asked(arrays, "f4", questions, tmp_path, 8 << 20 if shell.SANITIZED else STACK_NBYTES)
     assert all("levels deep" in message or "npz_members" in sql for _, sql, message in errors), errors
-    assert {name for name, _, _ in errors} >= {"180", "old 180"} and "40" not in {name for name, _, _ in errors}
+    assert {name for name, _, _ in errors} >= {"180", "old 180", "bare 180"} and "40" not in {name for name, _, _ in errors}
