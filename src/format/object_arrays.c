@@ -447,6 +447,8 @@ static npyx_status tree_instance(tree_walk *w, const npyx_object *object) {
     const npyx_object_instance *instance = object->instance;
     if (npyx_pickle_persistent_id(object) != NULL)
         return tree_add_storage(w, object);
+    if (npyx_pickle_is_global(instance->callable, "numpy.ma.core._mareconstruct") && instance->state != NULL)
+        return tree_add_foreign(w, instance->state, -1, 1, "masked");
     npyx_status status = tree_add_call(w, instance->callable, instance->args);
     if (status != NPYX_DONE)
         return status;

@@ -578,7 +578,8 @@ static npyx_status numpy_list_masked(npyx_pickle *p, const npyx_object_array *ar
     return NPYX_OK;
 }
 
-/* The state is the array's, followed by the mask's bytes, in the array's order, and the fill value. */
+/* The state is the array's, followed by the mask's bytes, in the array's order, and the fill value. Of a file
+ * it stays a call. */
 npyx_status npyx_pickle_build_masked(npyx_pickle *p, npyx_object *object, const npyx_object *state) {
     const npyx_object *parts[4];
     const uint8_t *mask;
@@ -587,7 +588,7 @@ npyx_status npyx_pickle_build_masked(npyx_pickle *p, npyx_object *object, const 
     size_t nbytes;
     npyx_object *listed;
     int64_t nelem = 1, at = 0;
-    if (!numpy_state(state, parts, &is_fortran, &next) ||
+    if (p->options.is_file || !numpy_state(state, parts, &is_fortran, &next) ||
         !npyx_pickle_bytes_of(npyx_pickle_part(state, next), &mask, &nbytes))
         return NPYX_DONE;
     npyx_object_array *array;
@@ -595,12 +596,10 @@ npyx_status npyx_pickle_build_masked(npyx_pickle *p, npyx_object *object, const 
     const npyx_object_array as_mask = {.dtype = &numpy_bool, .ndim = array->ndim, .shape = array->shape};
     for (int axis = 0; axis < array->ndim; axis++)
         nelem *= array->shape[axis];
-    if (nbytes != (uint64_t)nelem || nelem == 0 || array->items == NULL)
+    if (nbytes != (uint64_t)nelem || nelem == 0)
         return NPYX_DONE;
     if (is_fortran && array->ndim > 1)
         NPYX_TRY(numpy_to_c_order(p, &as_mask, nelem, &mask));
-    if (array->is_fortran)
-        NPYX_TRY(numpy_to_c_order(p, array, nelem, &array->items));
     NPYX_TRY(numpy_list_masked(p, array, 0, mask, &at, &listed));
     *object = *listed;
     return NPYX_OK;

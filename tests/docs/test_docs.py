@@ -169,14 +169,19 @@ def literal_share(part, text):
 def is_in_the_source(part):
     """A part of a message that does not change is in one text, half of it at least: the rest is what %-directives print.
     Texts that are whole stand for themselves, as what such directives print."""
-    shorter = part
-    for text in sorted((text.strip() for text in texts_of_the_source() if "\0" not in text and len(text) >= 6), key=len, reverse=True):
-        shorter = shorter.replace(text, "#")
-    if len(shorter) < 12:
+
+    def shortened(least):
+        """least: a short text, such as the name of a format, may be a word of another one."""
+        shorter = part
+        for text in sorted((text.strip() for text in texts_of_the_source() if "\0" not in text and len(text) >= least), key=len, reverse=True):
+            shorter = shorter.replace(text, "#")
+        return shorter
+
+    if len(shortened(6)) < 12:
         return True
     shared = {text: sum(part[i : i + 5] in text for i in range(len(part) - 4)) for text in texts_of_the_source()}
     likely = sorted(filter(shared.get, shared), key=shared.get, reverse=True)
-    return any(literal_share(form, text) > 0.5 for form in (part, shorter) for text in likely)
+    return any(literal_share(form, text) > 0.5 for form in (part, shortened(12), shortened(6)) for text in likely)
 
 
 def test_messages_of_the_reference_are_those_of_the_source():

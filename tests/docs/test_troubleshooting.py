@@ -2,7 +2,6 @@
 some that only docs/reference/errors.md quotes."""
 
 import os
-import pickle
 import re
 import shutil
 import sqlite3

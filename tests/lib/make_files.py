@@ -29,6 +29,7 @@
     wds/train-000003.tar.gz                 two samples more, compressed
     llm/model-00001-of-00002.safetensors    a small model in two parts: bfloat16, float16 and float32, with a NaN in the
     llm/model-00002-of-00002.safetensors    second part
+    models/pipeline.pkl                     a pipeline of scikit-learn's
     torch/tuned.pt                          the second part's tensors once more, as a state_dict of torch.save, one of them changed
     wds/damaged/cut.tar header.tar array.tar    the second shard cut short, with a wrong byte in a tar header, and with one in
                                             the header of an array
@@ -215,6 +216,19 @@ def model():
     yield "torch/tuned.pt", torch_files.torch_zip(state, storages)
 
 
+def pickled_model():
+    """A pipeline of scikit-learn's, without what is not an array."""
+
+    def array(shape, *values):
+        dtype = torch_files.Call("numpy", "dtype", "f8", False, True, state=(3, "<", None, None, None, -1, -1, 0))
+        return torch_files.Call("numpy.core.multiarray", "_reconstruct", torch_files.Global("numpy", "ndarray"), (0,), b"b", state=(1, shape, dtype, False, struct.pack(f"<{len(values)}d", *values)))
+
+    scaler = torch_files.Call("sklearn.preprocessing._data", "StandardScaler", state={"mean_": array((3,), 5.5, 3, 0.25), "scale_": array((3,), 2, 0.5, 0.125)})
+    classifier = torch_files.Call("sklearn.linear_model._logistic", "LogisticRegression", state={"C": 1.0, "coef_": array((1, 3), 1.5, -0.25, 4), "intercept_": array((1,), -0.5)})
+    steps = [("standardscaler", scaler), ("logisticregression", classifier)]
+    yield "models/pipeline.pkl", torch_files.pickled(torch_files.Call("sklearn.pipeline", "Pipeline", state={"steps": steps, "verbose": False}))
+
+
 def files():
     """Yield (path, bytes)."""
     vectors = [round(0.25 * i - 1, 2) for i in range(24)]
@@ -282,6 +296,7 @@ def files():
     for path, data in shards():
         yield "wds/" + path, data
     yield from model()
+    yield from pickled_model()
 
 
 def make(folder):

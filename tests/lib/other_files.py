@@ -4,9 +4,9 @@ import bz2
 import gzip
 import io
 import lzma
-import pickle
 import sqlite3
 import tarfile
+import zlib
 
 import numpy as np
 
@@ -35,7 +35,9 @@ OTHERS = {
     "bzip2-compressed data": [bz2.compress(b"abc"), bz2.compress(b"")],
     "xz-compressed data": [lzma.compress(b"abc")],
     "zstd-compressed data": [b"\x28\xb5\x2f\xfd" + bytes(40)],
-    "a Python pickle": [pickle.dumps(value, protocol) for value in ([1, 2], {"a": np.arange(3)}, "text", 1.5) for protocol in (2, 3, 4, 5)],
+    "zlib-compressed data": [zlib.compress(b"abc")],
+    "lzma-compressed data": [lzma.compress(b"abc", format=lzma.FORMAT_ALONE)],
+    "LZ4-compressed data": [b"\x04\"M\x18" + bytes(40)],
     "an HDF5 file": [b"\x89HDF\r\n\x1a\n" + bytes(40)],
     "a Parquet file": [b"PAR1" + bytes(40) + b"PAR1"],
     "an Arrow file": [b"ARROW1\0\0" + bytes(40)],

@@ -198,14 +198,15 @@ def test_a_pickle_is_never_overwritten(db, folder):
 
 
 def test_fields_that_no_header_can_say(db, folder):
-    """They overlap, are in another order, or hold objects: such an array is listed, and not read."""
+    """They overlap, are in another order, or hold objects: such an array is listed, and not read. So is a masked one."""
     overlapping = np.zeros(3, np.dtype({"names": ["a", "b"], "formats": ["<i4", "<i2"], "offsets": [0, 2]}))
     turned = np.zeros(3, np.dtype({"names": ["a", "b"], "formats": ["<i4", "<i2"], "offsets": [4, 0]}))
     titled = np.zeros(3, np.dtype({"names": ["a"], "formats": ["<i4"], "titles": ["The A"]}))
     held = np.zeros(3, [("a", "O"), ("b", "<i2")])
-    write("x.pkl", pickle.dumps([overlapping, turned, titled, held]))
+    masked = np.ma.array([[1, 2]], mask=[[0, 1]])
+    write("x.pkl", pickle.dumps([overlapping, turned, titled, held, masked]))
     rows = db.execute("SELECT name, descr, shape, error FROM npy_meta('x.pkl')").fetchall()
     assert rows == [("0", "fields out of order", "[3]", None), ("1", "fields out of order", "[3]", None),
-                    ("2", "[(('The A', 'a'), '<i4')]", "[3]", None), ("3", "objects in fields", "[3]", None)]
+                    ("2", "[(('The A', 'a'), '<i4')]", "[3]", None), ("3", "objects in fields", "[3]", None), ("4", "masked", "[1,2]", None)]
     assert "has the dtype fields out of order, which is not read" in error_of(db, "SELECT * FROM npy_rows('x.pkl', '0')")
     assert db.execute("SELECT value FROM npy_rows('x.pkl', '2', 0)").fetchall() == [('{"a":0}',)]
