@@ -144,7 +144,7 @@ static bool tree_has_descr(const npyx_dtype *dtype) {
 }
 
 /* NumPy's scalars, which have no axes, are no arrays. */
-static npyx_status tree_add_numpy(tree_walk *w, const npyx_object_array *array) {
+static npyx_status tree_add_array(tree_walk *w, const npyx_object_array *array) {
     if (array->ndim == 0)
         return NPYX_OK;
     const npyx_dtype *dtype = array->dtype;
@@ -156,6 +156,16 @@ static npyx_status tree_add_numpy(tree_walk *w, const npyx_object_array *array) 
                                           .foreign = foreign,
                                           .ndim = array->ndim,
                                           .shape = array->shape});
+}
+
+/* Arrays may be in the items of an array of objects, too: those are numbered in C order. */
+static npyx_status tree_add_numpy(tree_walk *w, const npyx_object_array *array) {
+    NPYX_TRY(tree_add_array(w, array));
+    if (array->dtype->type != NPYX_HELD_OBJECT)
+        return NPYX_OK;
+    for (int64_t i = 0; i < array->nobjects; i++)
+        NPYX_TRY(tree_enter(w, NULL, (uint32_t)i, npyx_object_of_item(array->items + 8 * i)));
+    return NPYX_OK;
 }
 
 /* A tuple of lengths or strides, none of which is negative; NULL: it is none. */

@@ -31,6 +31,8 @@ def random_array(rng):
     if dtype == object:
         items = np.empty(nelem, object)
         items[:] = [[None, 1.5, "text", 2**70, True, -3][rng.integers(6)] for _ in range(nelem)]
+        if nelem > 2 and rng.random() < 0.3:
+            items[1] = {"in": np.arange(rng.integers(4))}
     elif dtype.kind in "fc":
         items = rng.normal(size=nelem).astype(dtype)
     elif dtype.kind in "SU":
@@ -90,7 +92,8 @@ def arrays_of(tree, name=""):
         return arrays_of(part, f"{name}.{key}" if name else key)
 
     if isinstance(tree, np.ndarray):
-        return [(name, tree)]
+        items = [pair for i, part in enumerate(tree.ravel().tolist()) for pair in of(str(i), part)] if tree.dtype == object else []
+        return [(name, tree), *items]
     if isinstance(tree, (list, tuple)):
         return [pair for i, part in enumerate(tree) for pair in of(str(i), part)]
     if isinstance(tree, dict):

@@ -24,6 +24,12 @@ def write(path, contents):
         file.write(contents)
 
 
+def shown(item):
+    if isinstance(item, dict):
+        return json.dumps({key: value.tolist() for key, value in item.items()}, separators=(",", ":"))
+    return str(item) if isinstance(item, int) and abs(item) >= 2**63 else item
+
+
 def check(db, path, expected, label):
     meta = db.execute("SELECT idx, name, shape, descr, fortran_order, error FROM npy_meta(?) WHERE idx IS NOT NULL", (path,)).fetchall()
     assert [row[1] for row in meta] == [name for name, _ in expected], label
@@ -33,7 +39,7 @@ def check(db, path, expected, label):
         if array.dtype == object:
             assert descr == "|O", where
             found = [value for (value,) in db.execute("SELECT value FROM npy_elements(?, ?)", (path, idx))]
-            assert found == [str(x) if isinstance(x, int) and abs(x) >= 2**63 else x for x in array.ravel().tolist()], where
+            assert found == [shown(x) for x in array.ravel().tolist()], where
             continue
         ((blob,),) = db.execute("SELECT npy_copy(array) FROM npy_file(?, ?)", (path, idx))
         found = np.load(io.BytesIO(blob))
