@@ -10,7 +10,7 @@
 enum { TREE_MAX_DEPTH = 100 };
 
 /* The work of a visit: among others a look at each object on the way. */
-enum { TREE_VISIT_NBYTES = 256 };
+enum { TREE_VISIT_NBYTES = 256, TREE_MAX_KEY_NBYTES = 1 << 16 };
 
 typedef struct tree_walk {
     npyx_arena *arena;
@@ -67,20 +67,21 @@ static void tree_put_quoted(npyx_buffer *name, const npyx_object *text, bool is_
     npyx_buffer_append_char(name, (char)quote);
 }
 
-/* Python's repr, of what may be a key. */
+/* Python's repr, of what may be a key. A tuple may be in itself many times, so its end is that of the name's
+ * room. */
 static void tree_put_repr(npyx_buffer *name, const npyx_object *key, int depth) {
     char number[NPYX_NUMBER_TEXT_NBYTES];
     switch ((npyx_object_kind)key->kind) {
     case NPYX_OBJECT_NONE: npyx_buffer_append(name, "None", 4); return;
-    case NPYX_OBJECT_BOOL: npyx_buffer_printf(name, "%s", key->integer ? "True" : "False"); return;
-    case NPYX_OBJECT_INTEGER: npyx_buffer_printf(name, "%" PRId64, key->integer); return;
+    case NPYX_OBJECT_BOOL: npyx_buffer_append_text(name, key->integer ? "True" : "False"); return;
+    case NPYX_OBJECT_INTEGER: npyx_buffer_append(name, number, npyx_text_i64(key->integer, number)); return;
     case NPYX_OBJECT_WIDE:
     case NPYX_OBJECT_GLOBAL: npyx_buffer_append(name, key->text.bytes, key->text.nbytes); return;
     case NPYX_OBJECT_REAL:
         if (isfinite(key->real))
             npyx_buffer_append(name, number, npyx_text_f64(key->real, number));
         else
-            npyx_buffer_printf(name, "%s", isnan(key->real) ? "nan" : key->real > 0 ? "inf" : "-inf");
+            npyx_buffer_append_text(name, isnan(key->real) ? "nan" : key->real > 0 ? "inf" : "-inf");
         return;
     case NPYX_OBJECT_TEXT: tree_put_quoted(name, key, false); return;
     case NPYX_OBJECT_BYTES: tree_put_quoted(name, key, true); return;
@@ -88,11 +89,27 @@ static void tree_put_repr(npyx_buffer *name, const npyx_object *key, int depth) 
     default: npyx_buffer_append_char(name, '?'); return;
     }
     npyx_buffer_append_char(name, '(');
-    for (uint32_t i = 0; i < key->list.count && depth < 8; i++) {
-        npyx_buffer_printf(name, "%s", i > 0 ? ", " : "");
+    for (uint32_t i = 0; i < key->list.count && depth < 8 && name->status == NPYX_OK; i++) {
+        npyx_buffer_append_text(name, i > 0 ? ", " : "");
         tree_put_repr(name, key->list.items[i], depth + 1);
     }
-    npyx_buffer_printf(name, key->list.count == 1 ? ",)" : ")");
+    npyx_buffer_append_text(name, key->list.count == 1 ? ",)" : ")");
+}
+
+/* Adds a key to the name; `...` if it is too long. */
+static void tree_put_key(npyx_buffer *name, const npyx_object *key) {
+    size_t nbytes = name->nbytes;
+    name->limit_nbytes = nbytes + TREE_MAX_KEY_NBYTES;
+    if (key->kind == NPYX_OBJECT_TEXT)
+        npyx_buffer_append(name, key->text.bytes, key->text.nbytes);
+    else
+        tree_put_repr(name, key, 0);
+    name->limit_nbytes = 0;
+    if (name->status != NPYX_TOOBIG)
+        return;
+    name->status = NPYX_OK;
+    name->nbytes = nbytes;
+    npyx_buffer_append_text(name, "...");
 }
 
 /* Goes to a part of the current object: `.KEY` or `.NUMBER` is added to the name. */
@@ -102,10 +119,8 @@ static npyx_status tree_enter(tree_walk *w, const npyx_object *key, uint32_t num
         npyx_buffer_append_char(&w->name, '.');
     if (key == NULL)
         npyx_buffer_printf(&w->name, "%" PRIu32, number);
-    else if (key->kind == NPYX_OBJECT_TEXT)
-        npyx_buffer_append(&w->name, key->text.bytes, key->text.nbytes);
     else
-        tree_put_repr(&w->name, key, 0);
+        tree_put_key(&w->name, key);
     NPYX_TRY(npyx_buffer_check(&w->name, w->error));
     NPYX_TRY(tree_told(w, npyx_budget_work(w->budget, w->name.nbytes - nbytes, w->error)));
     npyx_status status = tree_visit(w, part);

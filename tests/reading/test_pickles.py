@@ -186,6 +186,15 @@ def test_other_names_and_texts(db, folder):
     assert "a fault in the pickle at byte" in error_of(db, "SELECT * FROM npy_meta('x.pkl')")
 
 
+def test_keys_that_are_long(db, folder):
+    """A key of more than 64 KiB is shown as `...`, also one that is a tuple of one tuple many times over."""
+    key = ()
+    for _ in range(7):
+        key = (key,) * 12
+    write("x.pkl", pickle.dumps({"a" * 65536: np.arange(1), "b" * 65537: [np.arange(2)], key: np.arange(3), "last": np.arange(4)}))
+    assert [row[0] for row in db.execute("SELECT name FROM npy_meta('x.pkl')")] == ["a" * 65536, "....0", "...", "last"]
+
+
 def test_a_claim_makes_nothing(db, folder):
     """Lengths beyond the end of the file, of strings, frames, joblib's arrays and shapes."""
     for contents in (b"\x80\x04\x8e" + (1 << 60).to_bytes(8, "little") + b"x." , b"\x80\x04\x95" + (1 << 39).to_bytes(8, "little") + b"N.",
