@@ -469,8 +469,8 @@ static void npz_close(npyx_archive *base) {
     npyx_free(host, base);
 }
 
-static const npyx_archive_ops npz_ops = {npz_entry, npz_describe, npz_locate,
-                                         npz_open,  npz_quiesce,  npz_close};
+static const npyx_archive_ops npz_ops = {npz_entry,   npz_describe, npz_locate, npz_open,
+                                         npz_quiesce, npz_close,    NULL};
 
 npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,
                                   npyx_error *error) {

@@ -160,7 +160,7 @@ static void series_close(npyx_archive *base) {
 }
 
 static const npyx_archive_ops series_ops = {series_entry, series_describe, series_locate, series_open,
-                                            NULL,         series_close};
+                                            NULL,         series_close,    NULL};
 
 npyx_status npyx_archive_series_open(npyx_source *source, npyx_format format, const uint8_t *head,
                                      size_t head_nbytes, npyx_archive **archive, npyx_error *error) {

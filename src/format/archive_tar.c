@@ -526,8 +526,8 @@ static void tar_close(npyx_archive *base) {
     npyx_free(host, base);
 }
 
-static const npyx_archive_ops tar_ops = {tar_entry, tar_describe, tar_locate,
-                                         tar_open,  tar_quiesce,  tar_close};
+static const npyx_archive_ops tar_ops = {tar_entry,   tar_describe, tar_locate, tar_open,
+                                         tar_quiesce, tar_close,    NULL};
 
 npyx_status npyx_archive_tar_open(npyx_source *source, bool is_inflated, npyx_archive **archive,
                                   npyx_error *error) {
