@@ -76,7 +76,7 @@ static npyx_status gguf_pass(gguf_parser *p, uint64_t n, uint64_t part_nbytes, c
 
 /* The next bytes. As many again are read with them as lie before them, within bounds; that polls the host. */
 static npyx_status gguf_take(gguf_parser *p, uint64_t nbytes, const uint8_t **bytes) {
-    enum { LEAST_NBYTES = 1 << 12, MOST_NBYTES = 1 << 18 };
+    enum { LEAST_NBYTES = 1 << 14, MOST_NBYTES = 1 << 18 };
     int64_t off = p->off;
     size_t ahead_nbytes = off < LEAST_NBYTES ? LEAST_NBYTES : off > MOST_NBYTES ? MOST_NBYTES : (size_t)off;
     NPYX_TRY(gguf_pass(p, nbytes, 1, "bytes"));
