@@ -410,10 +410,12 @@ static npyx_status gguf_open(npyx_archive *base, int64_t index, npyx_source **pa
     npyx_array_clear(&array);
     NPYX_TRY(status);
     int64_t off = nbytes == 0 ? 0 : archive->data_off + tensor->off;
-    NPYX_TRY(npyx_source_open_range(base->source, off, nbytes, false, 0, payload, error));
-    if (tensor->type->unpack == NULL)
-        return NPYX_OK;
-    return npyx_gguf_blocks_open(*payload, tensor->type, archive->is_big_endian, payload, error);
+    npyx_source *stored = NULL;
+    NPYX_TRY(npyx_source_open_range(base->source, off, nbytes, false, 0, &stored, error));
+    if (tensor->type->unpack != NULL)
+        return npyx_gguf_blocks_open(stored, tensor->type, archive->is_big_endian, payload, error);
+    *payload = stored;
+    return NPYX_OK;
 }
 
 static npyx_status gguf_read_pairs(gguf_parser *p, uint64_t n) {
