@@ -360,6 +360,8 @@ def test_interrupts(connect, folder):
 def test_nothing_is_written_to_one(db, folder):
     (folder / "a.gguf").write_bytes(SMALL)
     (folder / "a.npy").write_bytes(SMALL)
+    assert db.execute("SELECT bytes FROM npy_write('copy.gguf', ?)", (SMALL,)).fetchone() == (len(SMALL),)
+    assert "is a GGUF file, which is not replaced; remove it first" in error_of(db, "SELECT * FROM npy_write('copy.gguf', ?)", SMALL)
     assert "the name ends in .gguf, but the file would be a .npy" in error_of(db, "SELECT * FROM npy_write('b.gguf', npy_from_json('[1]'))")
     assert "is a GGUF file, which is not replaced; remove it first" in error_of(db, "SELECT * FROM npy_write('a.npy', npy_from_json('[1]'))")
     assert "and this is a .gguf" in error_of(db, "CREATE VIRTUAL TABLE temp.t USING npy('a.npy', mode='a')")
