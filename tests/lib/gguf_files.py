@@ -50,14 +50,14 @@ def tensor_info(name, kind, shape, offset, order="<"):
 def gguf(tensors, pairs=(), *, order="<", version=3, alignment=32, counts=None):
     """A file of tensors (name, type, shape, bytes) and of pairs (key, type, value). counts: what it says of their numbers."""
     pairs = [*pairs, ("general.alignment", "uint32", alignment)] if alignment != 32 else pairs
-    infos, data = b"", b""
+    infos, data = bytearray(), bytearray()
     for name, kind, shape, octets in tensors:
         data += b"\xee" * (-len(data) % alignment)
         infos += tensor_info(name, kind, shape, len(data), order)
         data += octets
     ntensors, npairs = counts or (len(tensors), len(pairs))
-    head = b"GGUF" + struct.pack(order + "IQQ", version, ntensors, npairs) + b"".join(pair(*one, order) for one in pairs) + infos
-    return head + b"\xdd" * (-len(head) % alignment) + data
+    head = b"GGUF" + struct.pack(order + "IQQ", version, ntensors, npairs) + b"".join(pair(*one, order) for one in pairs) + bytes(infos)
+    return head + b"\xdd" * (-len(head) % alignment) + bytes(data)
 
 
 __all__ = ["BLOCKS", "FOREIGN", "PLAIN", "TYPES", "VALUES", "gguf", "pair", "tensor_info", "text", "value"]
