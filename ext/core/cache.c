@@ -30,7 +30,7 @@ npyx_hint npyext_path_hint(const char *path) {
 
 bool npyext_path_format(const char *path, npyx_format *format) {
     const char *dot = strrchr(path, '.');
-    for (*format = NPYX_FORMAT_NPY; dot != NULL && *format <= NPYX_FORMAT_SAFETENSORS; (*format)++) {
+    for (*format = NPYX_FORMAT_NPY; dot != NULL && *format <= NPYX_FORMAT_GGUF; (*format)++) {
         if (sqlite3_stricmp(dot + 1, npyx_format_name(*format)) == 0)
             return true;
     }

@@ -226,11 +226,15 @@ static void meta_strides(sqlite3_context *context, npyext_cursor *cursor) {
 }
 
 static void meta_metadata(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_archive *archive = cursor->scan.opened.archive;
-    const char *text;
-    size_t nbytes;
-    if (archive != NULL && npyx_archive_metadata(archive, &text, &nbytes))
+    npyx_archive *archive = cursor->scan.opened.archive;
+    const char *text = NULL;
+    size_t nbytes = 0;
+    npyx_error error;
+    npyx_status status = archive == NULL ? NPYX_DONE : npyx_archive_metadata(archive, &text, &nbytes, &error);
+    if (status == NPYX_OK)
         npyext_result_json(context, text, nbytes);
+    else if (status != NPYX_DONE)
+        npyext_result_error(context, npyext_scan_place(&cursor->scan), &error);
 }
 
 static const npyext_column meta_columns[] = {

@@ -305,6 +305,6 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
 }
 
 const char *npyx_format_name(npyx_format format) {
-    static const char *const names[] = {"npy", "npz", "ten", "tar", "safetensors", "torch", "pickle"};
+    static const char *const names[] = {"npy", "npz", "ten", "tar", "safetensors", "gguf", "torch", "pickle"};
     return names[format];
 }

@@ -1,6 +1,6 @@
 /*
  * A file of arrays, behind one interface: a .npy (one, or several in a row), an .npz (a zip of .npy files), a
- * .ten (chunks), a .tar of any of these, a .safetensors, what torch.save writes, or pickles.
+ * .ten (chunks), a .tar of any of these, a .safetensors, a .gguf, what torch.save writes, or pickles.
  *
  * Entries are numbered from 0 in the order of the file; in an .npz every zip entry counts, array or not.
  * Headers and directories are read on demand, data never.
@@ -18,6 +18,7 @@ typedef enum npyx_format {
     NPYX_FORMAT_TEN,
     NPYX_FORMAT_TAR,
     NPYX_FORMAT_SAFETENSORS,
+    NPYX_FORMAT_GGUF,
     NPYX_FORMAT_TORCH,
     NPYX_FORMAT_PICKLE
 } npyx_format;
@@ -25,15 +26,15 @@ typedef enum npyx_format {
 /* One entry. The texts are valid as long as the archive, a .ten's only until the next entry is asked for. */
 typedef struct npyx_entry {
     /* The array's name, UTF-8: for a member of an .npz or a tar without `.npy`, for an array inside a tar's
-     * member MEMBER:ARRAY, for a .ten its info, for a safetensors the tensor's name, for a torch file or a
-     * pickle the way to it, '' for a .npy. */
+     * member MEMBER:ARRAY, for a .ten its info, for a safetensors or GGUF the tensor's name, for a torch file
+     * or a pickle the way to it, '' for a .npy. */
     const char *name;
     size_t name_nbytes;
     size_t member_nbytes; /* for an .npz or a tar: name including the omitted `.npy` */
     size_t sample_nbytes; /* for a tar: the part of name that is the member's; 0: not in a tar */
     int64_t header_off;   /* .npz local header, .ten header chunk, the first byte of an array of a .npy */
     int zip_method;   /* of an .npz's entry, also inside a tar, or of a tensor's storage; -1: not in a zip */
-    bool is_unpacked; /* its bytes are in the file in another form: opcodes of a pickle */
+    bool is_unpacked; /* its bytes are in the file in another form: opcodes of a pickle, blocks of a GGUF */
     const npyx_zip_record *zip; /* the record of an .npz's entry; otherwise NULL */
 } npyx_entry;
 
@@ -49,6 +50,8 @@ typedef struct npyx_archive_ops {
                                 npyx_error *error);
     void (*quiesce)(npyx_archive *archive); /* NULL member: nothing to release */
     void (*close)(npyx_archive *archive);
+    /* NULL member: there is none. */
+    npyx_status (*metadata)(npyx_archive *archive, const char **text, size_t *nbytes, npyx_error *error);
 } npyx_archive_ops;
 
 /* The part shared by all formats. */
@@ -140,10 +143,14 @@ static inline npyx_status npyx_archive_open_payload(npyx_archive *archive, int64
 npyx_status npyx_archive_open_values(npyx_archive *archive, int64_t index, npyx_array *array,
                                      npyx_source **items, npyx_error *error);
 
-/* The `__metadata__` of a safetensors file, JSON valid as long as the archive. False: there is none. */
-bool npyx_archive_metadata(const npyx_archive *archive, const char **text, size_t *nbytes);
+/* The `__metadata__` of a safetensors file, or the pairs of a GGUF: JSON valid as long as the archive.
+ * NPYX_DONE: there is none. */
+static inline npyx_status npyx_archive_metadata(npyx_archive *archive, const char **text, size_t *nbytes,
+                                                npyx_error *error) {
+    return archive->ops->metadata == NULL ? NPYX_DONE : archive->ops->metadata(archive, text, nbytes, error);
+}
 
-/* `npy`, `npz`, `ten`, `tar`, `safetensors`, `torch`, `pickle`. */
+/* `npy`, `npz`, `ten`, `tar`, `safetensors`, `gguf`, `torch`, `pickle`. */
 const char *npyx_format_name(npyx_format format);
 
 /* `stored`, `deflate`, `bzip2`, ...; NULL for a method without a name. */
@@ -177,6 +184,8 @@ npyx_status npyx_archive_tar_open(npyx_source *source, bool is_inflated, npyx_ar
 /* A safetensors file with the first bytes head. */
 npyx_status npyx_archive_safetensors_open(npyx_source *source, const uint8_t *head, size_t head_nbytes,
                                           npyx_archive **archive, npyx_error *error);
+/* A GGUF file. */
+npyx_status npyx_archive_gguf_open(npyx_source *source, npyx_archive **archive, npyx_error *error);
 /* A zip, which if is_prefixed follows something else; NPYX_DONE when there is none. An .npz, or if it has a
  * NAME/data.pkl a torch file. */
 npyx_status npyx_archive_zip_open(npyx_source *source, bool is_prefixed, npyx_archive **archive,

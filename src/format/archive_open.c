@@ -87,6 +87,8 @@ static npyx_status open_by_magic(npyx_source **opened, npyx_hint hint, npyx_arch
         return npyx_archive_tar_open(source, false, archive, error);
     if (npyx_begins_safetensors(head, nbytes))
         return npyx_archive_safetensors_open(source, head, nbytes, archive, error);
+    if (npyx_begins_gguf(head, nbytes))
+        return npyx_archive_gguf_open(source, archive, error);
     if (npyx_begins_torch(head, nbytes))
         return npyx_archive_torch_open(source, archive, error);
     if (npyx_begins_pickle(head, nbytes))

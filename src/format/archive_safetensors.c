@@ -402,10 +402,20 @@ static void safetensors_close(npyx_archive *base) {
     npyx_source_close(source);
 }
 
+static npyx_status safetensors_told_metadata(npyx_archive *base, const char **text, size_t *nbytes,
+                                             npyx_error *error) {
+    const safetensors_archive *archive = (const safetensors_archive *)base;
+    (void)error;
+    *text = archive->metadata;
+    *nbytes = archive->metadata_nbytes;
+    return archive->metadata == NULL ? NPYX_DONE : NPYX_OK;
+}
+
 static const npyx_archive_ops safetensors_ops = {.entry = safetensors_entry,
                                                  .describe = safetensors_describe,
                                                  .locate = safetensors_locate,
                                                  .open = safetensors_open,
+                                                 .metadata = safetensors_told_metadata,
                                                  .close = safetensors_close};
 
 /* Reads the header of header_nbytes and checks what it says. */
@@ -455,13 +465,4 @@ npyx_status npyx_archive_safetensors_open(npyx_source *source, const uint8_t *he
     else
         safetensors_free(made, source->host);
     return status;
-}
-
-bool npyx_archive_metadata(const npyx_archive *archive, const char **text, size_t *nbytes) {
-    const safetensors_archive *safetensors = (const safetensors_archive *)archive;
-    if (archive->format != NPYX_FORMAT_SAFETENSORS || safetensors->metadata == NULL)
-        return false;
-    *text = safetensors->metadata;
-    *nbytes = safetensors->metadata_nbytes;
-    return true;
 }

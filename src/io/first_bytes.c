@@ -79,6 +79,10 @@ bool npyx_begins_gzip(const void *bytes, size_t nbytes) {
     return has(bytes, nbytes, 0, "\x1f\x8b\x08", 3);
 }
 
+bool npyx_begins_gguf(const void *bytes, size_t nbytes) {
+    return has(bytes, nbytes, 0, "GGUF", 4);
+}
+
 static const char *find_magic(const uint8_t *head, size_t nbytes) {
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
         if (has(head, nbytes, magics[i].off, magics[i].bytes, magics[i].nbytes))

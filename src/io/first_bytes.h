@@ -21,6 +21,8 @@ bool npyx_begins_zlib(const void *bytes, size_t nbytes);
 /* Like a pickle of protocol 2 or later, of which these bytes are the first ones, or all. */
 enum { NPYX_PICKLE_HEAD_NBYTES = 11 };
 bool npyx_begins_pickle(const void *bytes, size_t nbytes);
+/* Like a GGUF file (ggml, docs/gguf.md: File Structure). */
+bool npyx_begins_gguf(const void *bytes, size_t nbytes);
 /* Like what torch.save wrote before it wrote zips: a pickle of a certain number. */
 bool npyx_begins_torch(const void *bytes, size_t nbytes);
 
@@ -40,7 +42,7 @@ enum { NPYX_LOOKALIKE_NBYTES = 512 };
 
 /* head is the file's first NPYX_LOOKALIKE_NBYTES, or all of it. Returns a phrase to follow "is", such as `an
  * SQLite database` or `plain text`; NULL when unknown. Array files are not recognised here, except a zip,
- * which an .npz is. */
+ * which an .npz is, and a GGUF. */
 const char *npyx_lookalike(const uint8_t *head, size_t nbytes);
 
 /* `the bytes 93 4E 55 4D`: the first bytes of something unknown, at most four, for a message. */

@@ -27,7 +27,7 @@ import shell  # noqa: E402
 MAX_LENGTHS = {"literal": 2048, "dtype": 1024, "slice": 400, "text": 400, "json": 1024, "npz": 8192, "tar": 24576, "write": 2048, "calc": 300}
 DICTIONARIES = {"header": "header", "dtype": "header", "literal": "header", "npz": "header", "json": "text",
                 "text": "text", "slice": "text", "sql": "sql", "pickle": "pickle",
-                "safetensors": "safetensors", "calc": "calc", "torch": "torch"}
+                "safetensors": "safetensors", "calc": "calc", "torch": "torch", "gguf": "gguf"}
 
 
 # fuzz.c keeps to its own limits. These are for what it does not see: wall clock, in seconds, that nothing spends, and

@@ -25,6 +25,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import numpy as np  # noqa: E402
 
 import arrays  # noqa: E402
+import gguf_files  # noqa: E402
 import make_files  # noqa: E402
 import pickle_files  # noqa: E402
 import tars  # noqa: E402
@@ -425,11 +426,30 @@ def torch_saved():
             yield bytes([form]) + len(pickle_bytes).to_bytes(2, "little") + bytes([24]) + pickle_bytes + numbers
 
 
+def gguf_saved():
+    """Whole files, and what fuzz_gguf.c makes them of."""
+    every = [(kind, kind, (2, nelem), bytes(i % 251 for i in range(2 * nbytes))) for kind, (_, nelem, nbytes) in gguf_files.TYPES.items()]
+    values = [(f"k.{kind}", kind, 1) for kind in gguf_files.VALUES if kind not in ("string", "array")]
+    lists = [("s", "string", "a\u00e9"), ("t", "array", ("string", ["a", "", "bc"])), ("n", "array", ("array", [("int8", [1, 2]), ("array", [("float64", [0.5])])])), ("l", "array", ("uint16", [7] * 70))]
+    for order in "<>":
+        for version in (1, 2, 3):
+            yield gguf_files.gguf([("w", "F32", (2, 3), bytes(24)), ("w", "I8", (), b"x"), ("", "Q8_0", (0, 32), b"")], [("general.architecture", "string", "llama")], order=order, version=version)
+        yield gguf_files.gguf([], [*values, *lists], order=order)
+        yield gguf_files.gguf(every[:7], lists[:1], order=order, alignment=8)
+    for i in range(0, len(every), 3):
+        yield gguf_files.gguf(every[i : i + 3])
+    for count, pairs, tensors in ((0, [*values, *lists], []), (2, [], every[:4]), (3, lists, every[4:10]), (1, values[:3], every[-3:])):
+        contents = gguf_files.gguf(tensors, pairs)
+        yield bytes([1, len(tensors), len(pairs)]) + contents[24:]
+        yield bytes([1 + 2 * count, 255, 0]) + contents[24:]
+
+
 SEEDS = {
     "header": npy_files,
     "dtype": lambda: (text.encode() for text in dtype_texts()),
     "pickle": pickles,
     "safetensors": checkpoints,
+    "gguf": gguf_saved,
     "torch": torch_saved,
     "literal": lambda: (bytes([i % 2]) + text.encode() for i, text in enumerate(literals())),
     "npz": npz_files,

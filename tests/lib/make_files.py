@@ -31,6 +31,7 @@
     llm/model-00002-of-00002.safetensors    second part
     models/pipeline.pkl                     a pipeline of scikit-learn's
     torch/tuned.pt                          the second part's tensors once more, as a state_dict of torch.save, one of them changed
+    gguf/tiny.gguf                          a model for llama.cpp: float32, Q8_0, Q4_K, and a Q5_K, which is not read
     wds/damaged/cut.tar header.tar array.tar    the second shard cut short, with a wrong byte in a tar header, and with one in
                                             the header of an array
 
@@ -45,6 +46,7 @@ import tarfile
 import zipfile
 
 import demo_files
+import gguf_files
 import tars
 import torch_files
 from formats import npy, npz, numbers, objects, pickled, safetensors, ten
@@ -214,6 +216,12 @@ def model():
         "head.weight": torch_files.tensor("Float", "2", 24, 0, (6, 4), (4, 1)),
     }
     yield "torch/tuned.pt", torch_files.torch_zip(state, storages)
+    scaled = lambda *scales: struct.pack(f"<{len(scales)}e", *scales)
+    q8_0 = b"".join(scaled(1 / 64) + bytes((7 * i + 40 * row) % 256 for i in range(32)) for row in range(3))
+    q4_k = scaled(1 / 256, 1 / 128) + bytes(range(1, 13)) + bytes(31 * i % 256 for i in range(128))
+    tensors = [("output_norm.weight", "F32", (4,), single(1, 1, 0.5, 1)), ("token_embd.weight", "Q8_0", (3, 32), q8_0), ("blk.0.ffn_up.weight", "Q4_K", (1, 256), q4_k), ("blk.0.ffn_down.weight", "Q5_K", (1, 256), bytes(176))]
+    tokens = [f"token {i}" for i in range(100)]
+    yield "gguf/tiny.gguf", gguf_files.gguf(tensors, [("general.architecture", "string", "llama"), ("llama.context_length", "uint32", 4096), ("tokenizer.ggml.tokens", "array", ("string", tokens))])
 
 
 def pickled_model():

@@ -18,6 +18,7 @@ import seeds
 from arrays import npy_bytes, npz_bytes, ten_bytes
 from formats import objects
 from objects import array_of, saved
+from gguf_files import gguf
 from pickle_files import joblib_dumps
 from safetensors_files import file_of, safetensors_bytes, tensor
 from tars import END, gnu_long, gnu_sparse, gzipped, member, pax, tar
@@ -25,8 +26,8 @@ from torch_files import pickled, torch_legacy, torch_zip
 from torch_files import tensor as torch_tensor
 
 
-# 20 tensors of one storage, one with strides, a number and an array.
 PICKLED = {"long": np.arange(9000.0), "wide": np.asfortranarray(np.arange(60000, dtype="i2").reshape(300, 200)), "few": [np.arange(3), None], "objects": np.array([1, "a", None], object), "text": "x" * 9000}
+# 20 tensors of one storage, one with strides, a number and an array.
 TORCH_TREE = {
     "rows": [torch_tensor("Float", "0", 12000, 40 * i, (40,), (1,)) for i in range(20)], "turned": torch_tensor("Float", "0", 12000, 3, (30, 7), (2, 60)),
     "other": torch_tensor("Long", "1", 8, 0, (2, 4), (1, 2)), 7: np.arange(4.0), "text": "x" * 70_000,
@@ -68,6 +69,10 @@ def make(folder):
         "model.pt": torch_zip(TORCH_TREE, {"0": wide.tobytes(), "1": bytes(64)}, others={"constants.pkl": pickled((torch_tensor("Float", "0", 4, 0, (2,), (1,)),)), "constants/0": bytes(16)}),
         "old.pt": torch_legacy(TORCH_TREE, {"0": (wide.size, wide.tobytes()), "1": (8, bytes(64))}),
         "x.pkl": pickle.dumps(PICKLED, protocol=2), "x5.pkl": pickle.dumps(PICKLED, protocol=5), "x.joblib": joblib_dumps(PICKLED), "z.joblib": zlib.compress(joblib_dumps(PICKLED)),
+        "model.gguf": gguf(
+            [("a", "F32", wide.shape, wide.tobytes()), ("q", "Q4_K", (40, 512), bytes(i % 61 for i in range(80 * 144))), ("x", "Q5_K", (256,), bytes(176)), *((f"b.{i}", "I8", (2,), b"ab") for i in range(40))],
+            [("general.architecture", "string", "llama"), ("tokens", "array", ("string", [f"token {i}" for i in range(5000)])), ("some", "array", ("array", [("uint8", [1, 2])] * 3))],
+        ),
         "foreign.safetensors": file_of({"a": tensor("F4", [4], 0, 2), "b": tensor("I8", [2], 2, 4)}, b"abcd"),
         **tar_files(),
     }
@@ -134,6 +139,9 @@ LISTS = [
     reading("rows of a pickle", "SELECT value FROM npy_rows('x.pkl', 'long', '::1000'); SELECT value FROM npy_rows('x5.pkl', 'objects'); SELECT sum FROM npy_stats('z.joblib', 'wide')"),
     reading("a raw array", """SELECT row, value FROM npy_rows('[{"path": "long.npy", "dtype": "<f8", "offset": 128, "shape": [-1, 70]}, {"path": "many.npy", "dtype": "u1", "nbytes": 5}]') LIMIT 30"""),
     reading("npz_members of a .pt", "SELECT * FROM npz_members('model.pt')"),
+    reading("npy_meta of a GGUF", "SELECT *, metadata FROM npy_meta('model.gguf')"),
+    reading("npy_rows of a GGUF", "SELECT name, value FROM npy_rows('model.gguf', 'a'); SELECT name, value FROM npy_rows('model.gguf', 41)"),
+    reading("a quantized tensor of a GGUF by its name", "SELECT value FROM npy_rows('model.gguf', 'q', '::-3, 250:260'); SELECT * FROM npy_stats('model.gguf', 'q')"),
     reading("npy_meta of foreign tensors", "SELECT * FROM npy_meta('foreign.safetensors')"),
     reading("npy_rows of a .safetensors", "SELECT name, value FROM npy_rows('checkpoint.safetensors')"),
     reading("a tensor by its name", "SELECT value FROM npy_rows('checkpoint.safetensors', 'layer 37')"),

@@ -12,6 +12,7 @@ import pytest
 
 import shell
 from formats import npy
+from gguf_files import gguf
 from torch_files import Call, pickled, tensor, torch_legacy, torch_zip
 
 LEVELS = 98  # two brackets each, and the header's own
@@ -166,3 +167,20 @@ def test_nested_trees_of_torch(kind, tmp_path):
     errors = asked(arrays, "f4", questions, tmp_path, 8 << 20 if shell.SANITIZED else STACK_NBYTES)
     assert all("levels deep" in message or "npz_members" in sql for _, sql, message in errors), errors
     assert {name for name, _, _ in errors} >= {"180", "old 180", "bare 180"} and "40" not in {name for name, _, _ in errors}
+
+
+def test_arrays_in_arrays_of_gguf(tmp_path):
+    """As deep as values may be, and deeper; and blocks of quantized items."""
+
+    def around(levels):
+        value = ("int8", [1])
+        for _ in range(levels - 1):
+            value = ("array", [value])
+        return gguf([("w", "Q6_K", (3, 256), bytes(i % 50 for i in range(630)))], [("k", "array", value)])
+
+    sys.setrecursionlimit(20000)
+    arrays = {str(levels): around(levels) for levels in (1, 16, 17, 500)}
+    questions = ["SELECT *, metadata FROM npy_meta(:a)", "SELECT * FROM npy_rows(:a, 0)", "SELECT npy_json(array) FROM npy_file(:a)", "SELECT * FROM npy_stats(:a)"]
+    errors = asked(arrays, "f4", questions, tmp_path, 8 << 20 if shell.SANITIZED else STACK_NBYTES)
+    assert all("nested more than 16 deep" in message for _, _, message in errors), errors
+    assert {name for name, _, _ in errors} == {"17", "500"}
