@@ -1,4 +1,5 @@
 #include "archive_found_private.h"
+#include "object_left.h"
 #include "walk/view_source.h"
 
 /* A tensor may repeat the items of its storage (torch.Tensor.expand), so its size is a mere claim: bounded as
@@ -267,6 +268,22 @@ static npyx_status found_open(npyx_archive *base, int64_t index, npyx_source **p
     return status;
 }
 
+/* Reads what the objects have left in the file. */
+static npyx_status found_read_left(npyx_found_archive *archive, const npyx_object_array *numpy,
+                                   npyx_error *error) {
+    npyx_budget budget = npyx_budget_of(archive->arena.host, numpy->dtype->text_nbytes);
+    npyx_status status = NPYX_OK;
+    for (int64_t i = 0; i < numpy->nobjects && status == NPYX_OK; i++)
+        status = npyx_object_left_read(&archive->arena, &budget, archive->base.source,
+                                       npyx_object_of_item(numpy->items + i * numpy->dtype->itemsize), error);
+    if (status != NPYX_TOOBIG)
+        return status;
+    return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, -1,
+                        "the arrays in its items take more than %" PRIu64
+                        " bytes; each has a name of its own",
+                        budget.allowed_nbytes);
+}
+
 /* The nodes are those of the pickle that was read. */
 static npyx_status found_open_objects(npyx_archive *base, int64_t index, npyx_array *array,
                                       npyx_source **items, npyx_error *error) {
@@ -275,6 +292,7 @@ static npyx_status found_open_objects(npyx_archive *base, int64_t index, npyx_ar
     const npyx_dtype *held;
     NPYX_TRY(found_entry_at(archive, index, &from, error));
     const npyx_object_array *numpy = from->found.array;
+    NPYX_TRY(found_read_left(archive, numpy, error));
     NPYX_TRY(npyx_dtype_hold(&array->arena, array->dtype, numpy->dtype->text_nbytes, &held, error));
     NPYX_TRY(npyx_source_open_memory(base->source->host, numpy->items, (size_t)array->nbytes, items, error));
     array->dtype = held;

@@ -496,6 +496,26 @@ npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_ar
     return status;
 }
 
+npyx_status npyx_archive_fail_without_arrays(npyx_archive *archive, npyx_error *error) {
+    static const struct {
+        const char *filename, *what;
+    } kinds[] = {{"model.weights.h5", " (it is a Keras model)"},
+                 {"[Content_Types].xml", " (it is an Office document)"},
+                 {"META-INF/MANIFEST.MF", " (it is a Java archive)"},
+                 {"mimetype", " (it is a document)"}};
+    const char *what = "";
+    npyx_entry entry;
+    npyx_error unseen;
+    for (int64_t i = 0; *what == '\0' && npyx_archive_entry(archive, i, &entry, &unseen) == NPYX_OK; i++) {
+        for (size_t j = 0; j < sizeof kinds / sizeof kinds[0]; j++) {
+            if (npyx_is_same(entry.name, entry.name_nbytes, kinds[j].filename, strlen(kinds[j].filename)))
+                what = kinds[j].what;
+        }
+    }
+    return npyx_fail_as(error, NPYX_KIND_UNKNOWN, NPYX_CORRUPT, -1,
+                        "is a zip without arrays%s; npz_members lists it", what);
+}
+
 const char *npyx_zip_method_name(int method) {
     static const struct {
         int method;

@@ -351,6 +351,7 @@ static npyx_status op_counted_str(npyx_pickle *p, int number_nbytes) {
     NPYX_TRY(pickle_count(p, number_nbytes, true, &nbytes));
     if (pickle_leaves(p, nbytes)) { /* too long for a text that matters here */
         NPYX_TRY(pickle_leave(p, (int64_t)nbytes, &made));
+        made->is_str = true;
         return pickle_push(p, made);
     }
     NPYX_TRY(pickle_take(p, nbytes, &bytes));

@@ -390,27 +390,13 @@ npyx_status npyx_pickle_store_list(npyx_pickle *p, const npyx_dtype *dtype, cons
 /* Copies items in Fortran order to C order. */
 static npyx_status numpy_to_c_order(npyx_pickle *p, const npyx_object_array *array, int64_t nelem,
                                     const uint8_t **items) {
-    int64_t itemsize = array->dtype->itemsize, index[NPYX_MAX_NDIM] = {0}, strides[NPYX_MAX_NDIM];
-    uint8_t *made = npyx_pickle_array(p, nelem, (size_t)itemsize);
+    npyx_object_array from = *array;
+    uint8_t *made = npyx_pickle_array(p, nelem, (size_t)array->dtype->itemsize);
     NPYX_TRY(npyx_pickle_check(p, made));
-    int64_t stride = itemsize, off = 0;
-    for (int axis = 0; axis < array->ndim; axis++) {
-        strides[axis] = stride;
-        stride *= array->shape[axis];
-    }
-    for (int64_t i = 0; i < nelem; i++) {
-        NPYX_TRY(npyx_pickle_work(p, (uint64_t)itemsize + sizeof index[0]));
-        memcpy(made + i * itemsize, *items + off, (size_t)itemsize);
-        for (int axis = array->ndim - 1; axis >= 0; axis--) {
-            off += strides[axis];
-            if (++index[axis] < array->shape[axis])
-                break;
-            off -= strides[axis] * array->shape[axis];
-            index[axis] = 0;
-        }
-    }
+    from.items = *items;
     *items = made;
-    return NPYX_OK;
+    npyx_status status = npyx_object_array_to_c_order(&from, nelem, made, p->budget, p->error);
+    return status == NPYX_OK ? NPYX_OK : npyx_pickle_overspent(p, status);
 }
 
 /* Sets the items of an array: bytes, or a list of objects. */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "array/view.h"
 #include "base/host.h"
 
 /* ---- what a node takes ---- */
@@ -190,6 +191,28 @@ static npyx_status object_hold_fields(npyx_arena *arena, const npyx_dtype *dtype
         NPYX_TRY(npyx_dtype_hold(arena, dtype->fields[i].dtype, text_nbytes, &fields[i].dtype, error));
     }
     *held = fields;
+    return NPYX_OK;
+}
+
+npyx_status npyx_object_array_to_c_order(const npyx_object_array *array, int64_t nelem, uint8_t *items,
+                                         npyx_budget *budget, npyx_error *error) {
+    int64_t itemsize = array->dtype->itemsize, index[NPYX_MAX_NDIM] = {0}, strides[NPYX_MAX_NDIM];
+    int64_t stride = itemsize, off = 0;
+    for (int axis = 0; axis < array->ndim; axis++) {
+        strides[axis] = stride;
+        stride *= array->shape[axis];
+    }
+    for (int64_t i = 0; i < nelem; i++) {
+        NPYX_TRY(npyx_budget_work(budget, (uint64_t)itemsize + sizeof index[0], error));
+        memcpy(items + i * itemsize, array->items + off, (size_t)itemsize);
+        for (int axis = array->ndim - 1; axis >= 0; axis--) {
+            off += strides[axis];
+            if (++index[axis] < array->shape[axis])
+                break;
+            off -= strides[axis] * array->shape[axis];
+            index[axis] = 0;
+        }
+    }
     return NPYX_OK;
 }
 

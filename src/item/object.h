@@ -39,8 +39,8 @@ typedef struct npyx_object_array {
     const npyx_dtype *dtype;
     int ndim;
     const int64_t *shape;
-    const uint8_t *items;     /* NULL: left in the file */
-    int64_t left_off;         /* where */
+    const uint8_t *items;     /* NULL: in the file, and not read */
+    int64_t left_off;         /* where they were left; 0: they were not */
     bool is_fortran;          /* only of a file (npyx_pickle_options); elsewhere items are in C order */
     int64_t nobjects;         /* the number of items, if they hold objects; else 0 */
     const npyx_object *state; /* the state that its pickle gave it; NULL for none */
@@ -62,6 +62,8 @@ struct npyx_object {
     uint8_t progress;   /* of npyx_object_measure; 0: none */
     uint16_t height;    /* how many frames writing it takes, once measured */
     bool is_barren;     /* no arrays are in it, as npyx_object_arrays_find has found */
+    bool is_read;       /* nothing in it is left in the file (npyx_object_left_read) */
+    bool is_str;        /* of bytes left in the file: Python 2 wrote them, as a text if they are ASCII */
     double json_nbytes; /* the least length of its JSON, once measured */
     union {
         int64_t integer;
@@ -102,6 +104,10 @@ static inline void npyx_object_store(npyx_object *object, uint8_t *item) {
     memset(item, 0, 8);
     memcpy(item, &object, sizeof(void *));
 }
+
+/* Copies the items, of which there are nelem, from Fortran to C order: work on the budget. */
+npyx_status npyx_object_array_to_c_order(const npyx_object_array *array, int64_t nelem, uint8_t *items,
+                                         npyx_budget *budget, npyx_error *error);
 
 /* Checks that a node can be written, and computes the least that takes, counting shared parts as often as
  * they are printed. NPYX_UNSUPPORTED for a node that contains itself or is too deep. */

@@ -233,7 +233,7 @@ def test_meta_of_archives(connect, tmp_path):
 
 def test_an_archive_without_arrays_is_one_row(connect, tmp_path):
     db, path = connect(), tmp_path / "none"
-    for contents in (zip_bytes([]), zip_bytes([("readme.txt", b"x"), ("d/", b"")])):
+    for contents in (zip_bytes([]), zip_bytes([("d.npy", b"no array")])):
         path.write_bytes(contents)
         [row] = meta(db, str(path))
         facts = {"format": "npz", "name": None, "idx": None, "shape": None, "file_size": len(contents), "error": None}

@@ -186,6 +186,28 @@ def test_other_names_and_texts(db, folder):
     assert "a fault in the pickle at byte" in error_of(db, "SELECT * FROM npy_meta('x.pkl')")
 
 
+def test_objects_with_what_was_left_in_the_file(db, folder):
+    """Long arrays and bytes, in Fortran order, too, as items of an array of objects: read when it is, and by themselves in place."""
+    wide, tall = np.asfortranarray(np.arange(6000, dtype="i8").reshape(60, 100)), np.asfortranarray(np.arange(6, dtype="i4").reshape(2, 3))
+    objects = np.array([wide, [tall, {"k": wide}], b"x" * 20000, "text", None, np.array([tall, None], object)], object)
+    for contents in (pickle.dumps([objects, wide], protocol=5), joblib_dumps([objects, wide])):
+        write("x.pkl", contents)
+        for _ in range(2):
+            values = [row[0] for row in db.execute("SELECT value FROM npy_elements('x.pkl', 0)")]
+            assert [json.loads(value) for value in (values[0], values[1], values[5])] == [wide.tolist(), [tall.tolist(), {"k": wide.tolist()}], [tall.tolist(), None]]
+            assert values[2:5] == [b"x" * 20000, "text", None]
+            rows = db.execute("SELECT name, fortran_order, data_offset IS NULL FROM npy_meta('x.pkl')").fetchall()
+            inner = [("0", 0, 1), ("0.0", 1, 0), ("0.1.0", 1, 1), ("0.1.1.k", 1, 0), ("0.5", 0, 1), ("0.5.0", 1, 1), ("1", 1, 0)]
+            if contents[:20] == pickle.dumps([objects, wide], protocol=5)[:20]:
+                assert rows == inner
+            assert db.execute("SELECT value FROM npy_rows('x.pkl', '0.1.1.k', '1, :3')").fetchall() == [(100,), (101,), (102,)]
+            assert db.execute("SELECT value FROM npy_rows('x.pkl', '0.1.0', '1')").fetchall() == [(3,), (4,), (5,)]
+    many = np.array([np.zeros(40000) for _ in range(40)] + [None], object)
+    write("x.pkl", pickle.dumps(many))
+    assert "the arrays in its items take more than" in error_of(db, "SELECT value FROM npy_elements('x.pkl', 0)")
+    assert db.execute("SELECT sum(count) FROM npy_stats('x.pkl') WHERE name <> ''").fetchone() == (1_600_000,)
+
+
 def test_keys_that_are_long(db, folder):
     """A key of more than 64 KiB is shown as `...`, also one that is a tuple of one tuple many times over."""
     key = ()
