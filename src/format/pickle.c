@@ -502,6 +502,8 @@ static npyx_status pickle_push_global(npyx_pickle *p, const char *module, size_t
     memcpy(text + module_nbytes + 1, name, name_nbytes);
     NPYX_TRY(npyx_pickle_new_text(p, (const uint8_t *)text, module_nbytes + 1 + name_nbytes, &made));
     made->kind = NPYX_OBJECT_GLOBAL;
+    if (p->globals != NULL)
+        NPYX_TRY(npyx_pickle_add_global(p, made, module_nbytes));
     return pickle_push(p, made);
 }
 
@@ -581,11 +583,12 @@ static npyx_status op_proto(npyx_pickle *p) {
     return protocol <= 5 ? NPYX_OK : npyx_pickle_fail_unsupported(p, "protocol %" PRIu64, protocol);
 }
 
-/* A frame says how many bytes may be read at once; all are here. */
+/* A frame says how many bytes may be read at once; all are here. Whoever only wants globals is told those of
+ * a frame that is cut off, too. */
 static npyx_status op_frame(npyx_pickle *p) {
     uint64_t nbytes;
     NPYX_TRY(pickle_number(p, 8, &nbytes));
-    return nbytes <= p->nbytes - p->off
+    return nbytes <= p->nbytes - p->off || p->globals != NULL
                ? NPYX_OK
                : pickle_fail_short(p, "a frame of %" PRIu64 " bytes, where %zu are left", nbytes,
                                    p->nbytes - p->off);
@@ -748,6 +751,22 @@ static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
     return pickle_top(p, object);
 }
 
+static npyx_status pickle_read(npyx_pickle *p, bool takes_ids, npyx_object **object, size_t *pickle_nbytes) {
+    npyx_host *host = p->arena->host;
+    npyx_status status = NPYX_OK;
+    if (takes_ids)
+        status = npyx_pickle_new_bytes(p, NPYX_OBJECT_GLOBAL, persistent_name, strlen(persistent_name),
+                                       &p->persistent);
+    if (status == NPYX_OK)
+        status = pickle_run(p, object);
+    npyx_free(host, p->stack);
+    npyx_free(host, p->marks);
+    npyx_free(host, p->memo);
+    if (pickle_nbytes != NULL)
+        *pickle_nbytes = p->is_short ? SIZE_MAX : p->off;
+    return status;
+}
+
 npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, const uint8_t *bytes, size_t nbytes,
                              int64_t base_off, bool takes_ids, npyx_object **object, size_t *pickle_nbytes,
                              npyx_error *error) {
@@ -757,18 +776,21 @@ npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, const uint8
                      .nbytes = nbytes,
                      .base_off = base_off,
                      .error = error};
-    npyx_status status = NPYX_OK;
-    if (takes_ids)
-        status = npyx_pickle_new_bytes(&p, NPYX_OBJECT_GLOBAL, persistent_name, strlen(persistent_name),
-                                       &p.persistent);
-    if (status == NPYX_OK)
-        status = pickle_run(&p, object);
-    npyx_free(arena->host, p.stack);
-    npyx_free(arena->host, p.marks);
-    npyx_free(arena->host, p.memo);
-    if (pickle_nbytes != NULL)
-        *pickle_nbytes = p.is_short ? SIZE_MAX : p.off;
-    return status;
+    return pickle_read(&p, takes_ids, object, pickle_nbytes);
+}
+
+npyx_status npyx_pickle_read_globals(npyx_arena *arena, npyx_budget *budget, const uint8_t *bytes,
+                                     size_t nbytes, int64_t base_off, struct npyx_pickle_globals *globals,
+                                     size_t *pickle_nbytes, npyx_error *error) {
+    npyx_object *object;
+    npyx_pickle p = {.arena = arena,
+                     .budget = budget,
+                     .bytes = bytes,
+                     .nbytes = nbytes,
+                     .base_off = base_off,
+                     .globals = globals,
+                     .error = error};
+    return pickle_read(&p, true, &object, pickle_nbytes);
 }
 
 npyx_status npyx_pickle_fetch(npyx_source *source, int64_t off, npyx_buffer *pickle, npyx_error *error) {
