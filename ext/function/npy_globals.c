@@ -30,12 +30,12 @@ typedef struct globals_level {
     npyx_archive *zip;     /* the archive, or that of a torch file */
     npyx_tar_walk walk;    /* of a tar; without a source: none */
     npyx_window window;    /* of pickles */
-    int64_t next;          /* where the next pickle begins; or the number of the next entry */
-    int64_t nleft;         /* how many pickles there are at most */
-    globals_trust trust;   /* in the next pickle */
-    bool is_tar;           /* it is one after all pickles */
-    bool is_array;         /* it begins as a .npy does */
-    bool is_storage;       /* in a torch file: it may begin with PROTO by chance */
+    int64_t next;  /* where the next pickle begins; the member's header; or the number of the next entry */
+    int64_t nleft; /* how many pickles there are at most */
+    globals_trust trust; /* in the next pickle */
+    bool is_tar;         /* it is one after all pickles */
+    bool is_array;       /* it begins as a .npy does */
+    bool is_storage;     /* in a torch file: it may begin with PROTO by chance */
     bool is_over;
     size_t name_nbytes; /* of the name of all that is in it */
 } globals_level;
@@ -47,7 +47,6 @@ typedef struct globals_cursor {
     npyx_buffer name;
     npyx_pickle_globals globals; /* of the current pickle */
     int64_t row;                 /* the number of the current one */
-    int64_t nrows;               /* of the file, errors' rows included */
     bool has_fault;              /* the pickle is not sound: an error follows its rows */
     npyx_error fault;
 } globals_cursor;
@@ -180,7 +179,6 @@ static npyx_status globals_set_name(globals_cursor *cursor, const char *name, si
 static npyx_status globals_next_file(globals_cursor *cursor, npyx_error *error) {
     npyext_scan *scan = &cursor->base.scan;
     npyx_source *source;
-    cursor->nrows = 0;
     npyx_status status = npyext_scan_next_path(scan);
     cursor->base.is_eof = status == NPYX_DONE;
     NPYX_TRY(status);
@@ -202,6 +200,7 @@ static npyx_status globals_next_member(globals_cursor *cursor, npyx_error *error
     npyx_source *source = NULL;
     npyx_status status = npyx_tar_next(&level->walk, error);
     level->is_over = status != NPYX_OK;
+    level->next = member->header_off;
     if (status != NPYX_OK || member->type != NPYX_TAR_FILE)
         return status == NPYX_DONE ? NPYX_OK : status;
     npyx_span name = {member->texts[NPYX_TAR_NAME].bytes, member->texts[NPYX_TAR_NAME].nbytes};
@@ -213,6 +212,22 @@ static npyx_status globals_next_member(globals_cursor *cursor, npyx_error *error
     return globals_enter(cursor, source, trust, error);
 }
 
+/* A payload whose CRC-32 is not checked: not all of those who load pickles check it. */
+static npyx_status globals_open_entry(npyx_archive *zip, int64_t index, const npyx_zip_record *record,
+                                      npyx_source **source, npyx_error *error) {
+    int64_t off;
+    npyx_source *stored = NULL;
+    bool is_plain = record->status == NPYX_OK && !npyx_zip_is_encrypted(record);
+    if (!is_plain || (record->method != 0 && record->method != 8))
+        return npyx_archive_open_payload(zip, index, source, error);
+    NPYX_TRY(npyx_archive_locate(zip, index, &off, error));
+    NPYX_TRY(npyx_source_open_range(zip->source, off, record->compressed_nbytes, false, 0, &stored, error));
+    if (record->method == 8)
+        return npyx_source_open_inflate(stored, record->nbytes, NULL, source, error);
+    *source = stored;
+    return NPYX_OK;
+}
+
 static npyx_status globals_next_entry(globals_cursor *cursor, npyx_error *error) {
     globals_level *level = globals_at(cursor);
     npyx_source *source = NULL;
@@ -222,7 +237,7 @@ static npyx_status globals_next_entry(globals_cursor *cursor, npyx_error *error)
     if (status != NPYX_OK)
         return status == NPYX_DONE ? NPYX_OK : status;
     NPYX_TRY(globals_set_name(cursor, entry.name, entry.name_nbytes, error));
-    NPYX_TRY(npyx_archive_open_payload(level->zip, level->next++, &source, error));
+    NPYX_TRY(globals_open_entry(level->zip, level->next++, entry.zip, &source, error));
     const globals_trust trust = globals_trust_in(entry.name, entry.name_nbytes);
     const bool is_storage = trust == GLOBALS_BY_MAGIC && level->zip != level->archive;
     NPYX_TRY(globals_enter(cursor, source, trust, error));
@@ -306,7 +321,6 @@ static npyx_status globals_next_pickle(globals_cursor *cursor, npyx_error *error
 
 static npyx_status globals_step(npyext_cursor *base, npyx_error *error) {
     globals_cursor *cursor = (globals_cursor *)base;
-    cursor->nrows++;
     if (++cursor->row < cursor->globals.names.count)
         return NPYX_OK;
     npyx_pickle_globals_reset(&cursor->globals);
@@ -353,10 +367,16 @@ static void globals_name(sqlite3_context *context, npyext_cursor *cursor) {
         npyext_result_text(context, cursor->scan.entry.name, cursor->scan.entry.name_nbytes);
 }
 
-/* No other column distinguishes all rows of a file. */
-static void globals_array_key(sqlite3_context *context, npyext_cursor *cursor) {
-    uint64_t key = (uint64_t)npyext_scan_array_key(&cursor->scan);
-    sqlite3_result_int64(context, (int64_t)(key + (uint64_t)((globals_cursor *)cursor)->nrows));
+/* No other column distinguishes all rows of a file: where each level is does, with the number of the global.
+ */
+static void globals_array_key(sqlite3_context *context, npyext_cursor *base) {
+    const globals_cursor *cursor = (const globals_cursor *)base;
+    uint64_t key = (uint64_t)npyext_scan_array_key(&base->scan);
+    for (int i = 0; i < cursor->depth; i++) {
+        const globals_level *level = &cursor->levels[i];
+        key = (key ^ (uint64_t)level->next) * 0x9e3779b97f4a7c15u + (uint64_t)level->nleft;
+    }
+    sqlite3_result_int64(context, (int64_t)(key + (uint64_t)cursor->row));
 }
 
 static const npyext_column globals_columns[] = {

@@ -80,7 +80,6 @@ static npyx_status globals_run(npyx_pickle_globals *globals, const uint8_t *byte
                                size_t *pickle_nbytes, npyx_error *error) {
     npyx_arena arena = {.host = globals->key.host};
     npyx_budget budget = npyx_budget_of(arena.host, npyx_budget_allowance(nbytes));
-    npyx_pickle_globals_reset(globals);
     npyx_status status =
         npyx_pickle_read_globals(&arena, &budget, bytes, nbytes, off, globals, pickle_nbytes, error);
     npyx_arena_clear(&arena);
@@ -96,6 +95,7 @@ npyx_status npyx_pickle_globals_read(npyx_pickle_globals *globals, npyx_window *
     bool is_all = false;
     do {
         const uint8_t *bytes;
+        npyx_pickle_globals_reset(globals);
         NPYX_TRY(npyx_poll(window->source->host, error));
         NPYX_TRY(
             npyx_window_some(window, off, wanted, NPYX_PICKLE_PIECE_NBYTES, &bytes, &some_nbytes, error));
