@@ -64,6 +64,16 @@ static npyx_status cache_take_part(npyx_source **source, const npyext_part *part
     return status;
 }
 
+npyx_status npyext_open_part(npyx_host *host, const char *path, const npyext_part *part,
+                             npyext_open_file *file, npyx_error *error) {
+    if (file->source == NULL)
+        NPYX_TRY(npyx_source_open_file(host, path, &file->source, &file->info, error));
+    npyx_status status = cache_take_part(&file->source, part, error);
+    if (status != NPYX_OK)
+        file->source = NULL;
+    return status;
+}
+
 static npyx_status cache_open(npyext_connection *connection, const char *path, const npyext_part *part,
                               npyext_open_file *file, npyx_archive **archive, npyx_error *error) {
     npyx_host *host = &connection->host;
@@ -72,9 +82,7 @@ static npyx_status cache_open(npyext_connection *connection, const char *path, c
         return connection->recipes->open(connection, part->recipe, part->recipe_nbytes, archive, &file->info,
                                          error);
     }
-    if (file->source == NULL)
-        NPYX_TRY(npyx_source_open_file(host, path, &file->source, &file->info, error));
-    NPYX_TRY(cache_take_part(&file->source, part, error));
+    NPYX_TRY(npyext_open_part(host, path, part, file, error));
     npyx_status status = npyx_archive_open(file->source, npyext_path_hint(path), archive, error);
     if (status == NPYX_CORRUPT && error->kind == NPYX_KIND_UNKNOWN && !part->is_range)
         npyx_error_add(error,

@@ -104,6 +104,10 @@ typedef struct npyext_open_file {
     npyx_file_info info; /* set if the file was or could be opened, whatever it holds */
 } npyext_open_file;
 
+/* Opens the part of a file as a source of its own, unless that was done ahead. On failure nothing is open. */
+npyx_status npyext_open_part(npyx_host *host, const char *path, const npyext_part *part,
+                             npyext_open_file *file, npyx_error *error);
+
 /* Opens the part of the file at path, or finds it open, and counts one more user. part and ahead may be NULL;
  * ahead's source is taken over. A tick of 0 is for a survey, which wants each of many files once: afterwards
  * only a tar is kept open, since its directory took a pass through all of it. */

@@ -73,6 +73,7 @@ static const registered registrations[] = {
     {TABLE("npz_members", npyext_npz_members),                                      IN(EVERYWHERE, READS)},
     {TABLE("tar_members", npyext_tar_members),                                      IN(EVERYWHERE, READS)},
     {TABLE("ten_arrays", npyext_ten_arrays),                                        IN(EVERYWHERE, READS)},
+    {TABLE("npy_globals", npyext_npy_globals),                                      IN(EVERYWHERE, READS)},
     {TABLE("npy_rows", npyext_npy_rows),                                            IN(EVERYWHERE, READS)},
     {TABLE("npy_elements", npyext_npy_elements),                                    IN(EVERYWHERE, READS)},
     {TABLE("npy_stats", npyext_npy_stats),                                          IN(EVERYWHERE, READS)},

@@ -9,6 +9,7 @@ extern const npyext_function npyext_npy_paths;
 extern const npyext_function npyext_npz_members;
 extern const npyext_function npyext_tar_members;
 extern const npyext_function npyext_ten_arrays;
+extern const npyext_function npyext_npy_globals;
 extern const npyext_function npyext_npy_rows;
 extern const npyext_function npyext_npy_elements;
 extern const npyext_function npyext_npy_histogram;

@@ -363,6 +363,29 @@ npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files
     return status;
 }
 
+npyx_status npyext_files_open_source(npyext_connection *connection, npyext_files *files, size_t index,
+                                     npyext_opened *opened, npyx_source **source, npyx_error *error) {
+    npyx_host *host = &connection->host;
+    const npyext_argument *content = files->content;
+    const npyext_part part = npyext_files_part(files, index);
+    npyext_open_file file = {0};
+    *source = NULL;
+    if (content != NULL)
+        return npyx_source_open_memory(host, content->bytes, content->nbytes, source, error);
+    if (part.recipe != NULL)
+        return npyext_files_open(connection, files, index, 0, opened, error);
+    npyx_status status = files_take(connection, files, index, &file, error);
+    if (status == NPYX_OK || status == NPYX_DONE)
+        status = npyext_open_part(host, files->paths.paths[index], &part, &file, error);
+    if (status == NPYX_OK && files->is_handle)
+        status = npyext_handle_check(&connection->handle_key, files->handle_stamp, &part, &file.info, error);
+    if (status == NPYX_OK)
+        *source = file.source;
+    else
+        npyx_source_close(file.source);
+    return status;
+}
+
 bool npyext_opened_zip(npyext_opened *opened) {
     npyx_archive *zip =
         opened->archive->format == NPYX_FORMAT_TORCH ? npyx_archive_torch_zip(opened->archive) : NULL;

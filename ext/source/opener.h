@@ -56,6 +56,10 @@ typedef struct npyext_opened {
  * too. */
 npyx_status npyext_files_open(npyext_connection *connection, npyext_files *files, size_t index, int64_t tick,
                               npyext_opened *opened, npyx_error *error);
+/* The same for a function that looks at a file's bytes itself, whatever they are: *source belongs to the
+ * caller. NULL: it is an array of a recipe, and open. */
+npyx_status npyext_files_open_source(npyext_connection *connection, npyext_files *files, size_t index,
+                                     npyext_opened *opened, npyx_source **source, npyx_error *error);
 /* Of a torch file that is a zip, makes archive that zip; false for all others. */
 bool npyext_opened_zip(npyext_opened *opened);
 /* Accepts one that is not open. */

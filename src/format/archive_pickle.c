@@ -15,7 +15,8 @@ static npyx_status pickled_learn(npyx_found_archive *archive, npyx_error *error)
     do {
         npyx_object *root;
         NPYX_TRY(npyx_pickle_read(&archive->arena, &budget, source, off,
-                                  (npyx_pickle_options){.is_file = true}, &root, &off, error));
+                                  (npyx_pickle_options){.is_file = true, .is_joblib = true}, &root, &off,
+                                  error));
         NPYX_TRY(npyx_found_add(archive, &budget, root, "", error));
         NPYX_TRY(npyx_source_read(source, off, head, sizeof head, &head_nbytes, error));
     } while (npyx_begins_pickle(head, head_nbytes));

@@ -183,12 +183,14 @@ static npyx_status tree_add_numpy(tree_walk *w, const npyx_object_array *array) 
     return NPYX_OK;
 }
 
+static const char tree_size_name[] = "torch.Size"; /* a tuple */
+
 /* A tuple of lengths or strides, none of which is negative; NULL: it is none. */
 static npyx_status tree_lengths(tree_walk *w, const npyx_object *tuple, const int64_t **lengths, int *n) {
     void *block = NULL;
     *lengths = NULL;
     if (tuple != NULL && tuple->kind == NPYX_OBJECT_INSTANCE &&
-        npyx_pickle_is_global(tuple->instance->callable, "torch.Size"))
+        npyx_pickle_is_global(tuple->instance->callable, tree_size_name))
         tuple = npyx_pickle_part(tuple->instance->args, 0);
     bool is_tuple = tuple != NULL && (tuple->kind == NPYX_OBJECT_TUPLE || tuple->kind == NPYX_OBJECT_LIST) &&
                     tuple->list.count <= NPYX_MAX_NDIM;
@@ -414,6 +416,18 @@ static const struct torch_function *torch_function_of(const npyx_object *callabl
             return &torch_functions[i];
     }
     return NULL;
+}
+
+bool npyx_object_arrays_know(const npyx_object *global) {
+    static const char *const modules[] = {"torch.", "torch.cuda.", "torch.storage."};
+    const npyx_span all = {global->text.bytes, global->text.nbytes}, name = torch_name_of(global);
+    bool is_type =
+        torch_type_number(global, false) < NTORCH_TYPES || torch_type_number(global, true) < NTORCH_TYPES;
+    for (size_t i = 0; is_type && i < sizeof modules / sizeof modules[0]; i++) {
+        if (npyx_span_begins(all, modules[i]) && all.nbytes - name.nbytes == strlen(modules[i]))
+            return true;
+    }
+    return torch_function_of(global) != NULL || npyx_pickle_is_global(global, tree_size_name);
 }
 
 /* NPYX_DONE: it is a call of something else. */

@@ -42,4 +42,8 @@ typedef struct npyx_found_arrays {
 npyx_status npyx_object_arrays_find(npyx_arena *arena, npyx_budget *budget, npyx_object *root,
                                     const char *prefix, npyx_found_arrays *found, npyx_error *error);
 
+/* Whether a global is one that tensors are made of: a function that makes them, a dtype, a storage's class.
+ */
+bool npyx_object_arrays_know(const npyx_object *global);
+
 #endif

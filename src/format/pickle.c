@@ -590,6 +590,8 @@ static npyx_status pickle_push_global(npyx_pickle *p, const char *module, size_t
     memcpy(text + module_nbytes + 1, name, name_nbytes);
     NPYX_TRY(npyx_pickle_new_text(p, (const uint8_t *)text, module_nbytes + 1 + name_nbytes, &made));
     made->kind = NPYX_OBJECT_GLOBAL;
+    if (p->options.globals != NULL)
+        NPYX_TRY(npyx_pickle_add_global(p, made, module_nbytes));
     return pickle_push(p, made);
 }
 
@@ -669,11 +671,12 @@ static npyx_status op_proto(npyx_pickle *p) {
     return protocol <= 5 ? NPYX_OK : npyx_pickle_fail_unsupported(p, "protocol %" PRIu64, protocol);
 }
 
-/* A frame says how many bytes may be read at once; they are read as they are needed. */
+/* A frame says how many bytes may be read at once; they are read as they are needed. Whoever only wants
+ * globals is told those of a frame that is cut off, too. */
 static npyx_status op_frame(npyx_pickle *p) {
     uint64_t nbytes;
     NPYX_TRY(pickle_number(p, 8, &nbytes));
-    return nbytes <= pickle_left(p)
+    return nbytes <= pickle_left(p) || p->options.globals != NULL
                ? NPYX_OK
                : npyx_pickle_fail(p, "a frame of %" PRIu64 " bytes, where %" PRIu64 " are left", nbytes,
                                   pickle_left(p));

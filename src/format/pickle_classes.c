@@ -136,30 +136,44 @@ static npyx_status call_reconstructor(npyx_pickle *p, const npyx_object *args, n
 
 /* ---- dates ---- */
 
+enum { ZONE_UTC, ZONE_DATEUTIL_UTC, ZONE_OFFSET, ZONE_PYTZ, ZONE_NAMED, NZONES };
+static const char *const class_zones[NZONES] = {
+    [ZONE_UTC] = "pytz._UTC",
+    [ZONE_DATEUTIL_UTC] = "dateutil.tz.tz.tzutc",
+    [ZONE_OFFSET] = "datetime.timezone",
+    [ZONE_PYTZ] = "pytz._p",
+    [ZONE_NAMED] = "zoneinfo.ZoneInfo._unpickle",
+};
+
+/* Which of these a global is; NZONES: none. */
+static int class_zone_kind(const npyx_object *global) {
+    int kind = 0;
+    while (kind < NZONES && !npyx_pickle_is_global(global, class_zones[kind]))
+        kind++;
+    return kind;
+}
+
 /* A time zone's offset from UTC, or its name. False for an unknown one. */
 static bool class_zone(const npyx_object *zone, char *text, size_t capacity_nbytes) {
-    const npyx_object *callable, *args;
+    const npyx_object *args;
     double seconds = 0;
     text[0] = '\0';
     if (zone == NULL)
         return true;
     if (zone->kind != NPYX_OBJECT_INSTANCE)
         return false;
-    callable = zone->instance->callable;
+    int kind = class_zone_kind(zone->instance->callable);
     args = zone->instance->args;
-    bool is_utc = npyx_pickle_is_global(callable, "pytz._UTC") ||
-                  npyx_pickle_is_global(callable, "dateutil.tz.tz.tzutc");
-    if (npyx_pickle_is_global(callable, "zoneinfo.ZoneInfo._unpickle")) {
+    bool is_utc = kind == ZONE_UTC || kind == ZONE_DATEUTIL_UTC;
+    if (kind == ZONE_NAMED) {
         const npyx_object *name = npyx_pickle_part(args, 0);
         bool is_named = name != NULL && name->kind == NPYX_OBJECT_TEXT && name->text.nbytes < 60;
         if (is_named)
             snprintf(text, capacity_nbytes, "[%.*s]", (int)name->text.nbytes, name->text.bytes);
         return is_named;
     }
-    bool is_offset =
-        (npyx_pickle_is_global(callable, "datetime.timezone") &&
-         class_real_of(npyx_pickle_part(args, 0), &seconds)) ||
-        (npyx_pickle_is_global(callable, "pytz._p") && class_real_of(npyx_pickle_part(args, 1), &seconds));
+    bool is_offset = (kind == ZONE_OFFSET && class_real_of(npyx_pickle_part(args, 0), &seconds)) ||
+                     (kind == ZONE_PYTZ && class_real_of(npyx_pickle_part(args, 1), &seconds));
     if (!is_utc && (!is_offset || !(seconds > -86400 && seconds < 86400)))
         return false;
     int64_t us = (int64_t)(seconds * 1e6 + (seconds < 0 ? -0.5 : 0.5)), magnitude = us < 0 ? -us : us;
@@ -361,7 +375,12 @@ static const struct {
     {"pathlib._local.PureWindowsPath", call_windows_path},
     {"numpy._core.multiarray.scalar", npyx_pickle_call_scalar},
     {"numpy._core.numeric._frombuffer", npyx_pickle_call_frombuffer},
+    {"builtins.object", NULL}, /* these are arguments of others */
+    {"numpy.ndarray", NULL},
+    {"numpy.ma.core.MaskedArray", NULL},
+    {"numpy.ma.MaskedArray", NULL},
 };
+enum { NCLASS_CALLS = sizeof class_calls / sizeof class_calls[0] };
 
 static const struct {
     const char *name;
@@ -392,12 +411,17 @@ static bool class_is(const npyx_object *global, const char *name) {
     return false;
 }
 
+/* The number of a callable in the table; NCLASS_CALLS: it is not there. */
+static size_t class_call_number(const npyx_object *callable) {
+    size_t i = 0;
+    while (i < NCLASS_CALLS && !class_is(callable, class_calls[i].name))
+        i++;
+    return i;
+}
+
 static class_call *class_find_call(const npyx_object *callable) {
-    for (size_t i = 0; i < sizeof class_calls / sizeof class_calls[0]; i++) {
-        if (class_is(callable, class_calls[i].name))
-            return class_calls[i].call;
-    }
-    return NULL;
+    size_t i = class_call_number(callable);
+    return i < NCLASS_CALLS ? class_calls[i].call : NULL;
 }
 
 npyx_status npyx_pickle_call(npyx_pickle *p, npyx_object *callable, npyx_object *args, npyx_object *kwargs,
@@ -414,6 +438,17 @@ npyx_status npyx_pickle_call(npyx_pickle *p, npyx_object *callable, npyx_object 
         (npyx_object_instance){.callable = callable, .args = args, .kwargs = has_kwargs ? kwargs : NULL};
     (*object)->instance = instance;
     return NPYX_OK;
+}
+
+bool npyx_pickle_is_known_class(const npyx_object *global) {
+    size_t number = class_call_number(global);
+    if (number < NCLASS_CALLS)
+        return class_calls[number].call != call_getattr;
+    for (size_t i = 0; i < sizeof class_builds / sizeof class_builds[0]; i++) {
+        if (class_is(global, class_builds[i].name))
+            return true;
+    }
+    return class_zone_kind(global) < NZONES;
 }
 
 npyx_status npyx_pickle_build(npyx_pickle *p, npyx_object *object, npyx_object *state) {

@@ -251,6 +251,8 @@ static bool numpy_is_string_dtype(const npyx_object *callable) {
            npyx_pickle_is_global(callable, "numpy.dtypes.StringDType");
 }
 
+static const char numpy_dtype_name[] = "numpy.dtype";
+
 static npyx_status numpy_make_dtype(npyx_pickle *p, const npyx_object_instance *instance, int depth,
                                     const npyx_dtype **dtype) {
     const npyx_object *state = instance->state, *names = npyx_pickle_part(state, 3);
@@ -258,7 +260,7 @@ static npyx_status numpy_make_dtype(npyx_pickle *p, const npyx_object_instance *
         *dtype = p->objects;
         return NPYX_OK;
     }
-    if (!npyx_pickle_is_global(instance->callable, "numpy.dtype") || depth > NUMPY_MAX_DEPTH)
+    if (!npyx_pickle_is_global(instance->callable, numpy_dtype_name) || depth > NUMPY_MAX_DEPTH)
         return NPYX_DONE;
     if (names != NULL && names->kind == NPYX_OBJECT_TUPLE)
         return numpy_struct_dtype(p, state, depth, dtype);
@@ -266,6 +268,17 @@ static npyx_status numpy_make_dtype(npyx_pickle *p, const npyx_object_instance *
     if (subarray != NULL && subarray->kind != NPYX_OBJECT_NONE)
         return NPYX_DONE;
     return numpy_plain_dtype(p, npyx_pickle_part(instance->args, 0), state, dtype);
+}
+
+/* A dtype's class, or a scalar's: `numpy.float64` is a dtype's name, `numpy.load` is none. */
+npyx_status npyx_pickle_know_numpy(npyx_pickle *p, const npyx_object *global, bool *is_known) {
+    const npyx_dtype *dtype;
+    *is_known = numpy_is_string_dtype(global) || npyx_pickle_is_global(global, numpy_dtype_name);
+    if (*is_known)
+        return NPYX_OK;
+    npyx_status status = numpy_plain_dtype(p, global, NULL, &dtype);
+    *is_known = status == NPYX_OK && dtype != p->objects; /* which anything with an O is */
+    return status == NPYX_DONE ? NPYX_OK : status;
 }
 
 static npyx_status numpy_dtype(npyx_pickle *p, const npyx_object *object, int depth,
@@ -504,7 +517,7 @@ npyx_status npyx_pickle_build_joblib(npyx_pickle *p, npyx_object *object, const 
     npyx_object *items;
     int64_t nelem, nbytes, alignment_nbytes;
     uint8_t padding_nbytes = 0;
-    if (!p->options.is_file || p->is_nested)
+    if (!p->options.is_joblib || p->is_nested)
         return NPYX_DONE;
     NPYX_TRY(npyx_pickle_entry(p, state, "shape", &shape));
     NPYX_TRY(npyx_pickle_entry(p, state, "dtype", &dtype));

@@ -37,6 +37,9 @@ static const statement statements[] = {
     {"SELECT name, crc_ok, error FROM npz_members(?1, ?2)", NULL, NULL},
     {"SELECT *, array_key FROM ten_arrays(?1)", NULL, NULL},
     {"SELECT name, error FROM ten_arrays(?1, 'skip') WHERE name = ?2", NULL, NULL},
+    {"SELECT *, error_kind, array_key FROM npy_globals(?1, ?2)", NULL, NULL},
+    {"SELECT name, module, qualname, count, known, error_kind FROM npy_globals('f', 'row')",
+     "SELECT name, module, qualname, count, known, error_kind FROM npy_globals(?1, 'row')", NULL},
     {"SELECT name, idx, format, dtype, descr, shape, strides, fields, data_offset, compression FROM "
      "npy_meta('f')",
      "SELECT name, idx, format, dtype, descr, shape, strides, fields, data_offset, compression FROM "

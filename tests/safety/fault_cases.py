@@ -22,7 +22,7 @@ from gguf_files import gguf
 from pickle_files import joblib_dumps
 from safetensors_files import file_of, safetensors_bytes, tensor
 from tars import END, gnu_long, gnu_sparse, gzipped, member, pax, tar
-from torch_files import pickled, torch_legacy, torch_zip
+from torch_files import Global, pickled, torch_legacy, torch_zip
 from torch_files import tensor as torch_tensor
 
 
@@ -61,6 +61,8 @@ def make(folder):
         "big_endian.npy": npy_bytes(wide.astype(">f8")),
         "deflated_long.npz": npz_bytes({"a": rng.integers(0, 200, 150_000), "b": wide}, "deflate"),
         "many.npz": npz_bytes({f"a rather long name of a layer/number {i}": wide[i] for i in range(40)}),
+        "globals.pkl": b"".join(pickled([Global("m" * 30, f"n{i}"), Global("m", f"n{i // 2}")]) for i in range(40)) + b"cos\nsystem\n",
+        "globals.tar.gz": gzipped(tar(member("a.pkl", pickled([Global("m", "n"), Global("numpy", "float64")])), member("b.pt", torch_zip({"x": 1}, {"0": b"123"})))),
         "out.npy": npy_bytes(np.arange(3.0)),
         "out.npz": npz_bytes({"old": np.arange(3)}),
         "objects.npy": saved(array_of([value for values in seeds.objects() for value in values]), 4),
@@ -142,6 +144,7 @@ LISTS = [
     reading("npy_meta of a GGUF", "SELECT *, metadata FROM npy_meta('model.gguf')"),
     reading("npy_rows of a GGUF", "SELECT name, value FROM npy_rows('model.gguf', 'a'); SELECT name, value FROM npy_rows('model.gguf', 41)"),
     reading("a quantized tensor of a GGUF by its name", "SELECT value FROM npy_rows('model.gguf', 'q', '::-3, 250:260'); SELECT * FROM npy_stats('model.gguf', 'q')"),
+    reading("npy_globals of pickles in every kind of file", "SELECT *, error_kind, array_key FROM npy_globals('{model.pt,old.pt,objects.npy,old_objects.npz,globals.*}'); SELECT count(*) FROM npy_globals((SELECT array FROM npy_file('objects.npy')))"),
     reading("npy_meta of foreign tensors", "SELECT * FROM npy_meta('foreign.safetensors')"),
     reading("npy_rows of a .safetensors", "SELECT name, value FROM npy_rows('checkpoint.safetensors')"),
     reading("a tensor by its name", "SELECT value FROM npy_rows('checkpoint.safetensors', 'layer 37')"),

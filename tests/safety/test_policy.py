@@ -21,7 +21,7 @@ from expected import counters, error_of
 
 ALL, READONLY, BLOB = "sqlite3_npyext_init", "sqlite3_npyext_readonly_init", "sqlite3_npyext_blob_init"
 ENTRY_POINTS = [ALL, READONLY, BLOB]
-READERS = ["npy_meta", "npz_members", "ten_arrays", "npy_rows", "npy_elements", "npy_stats", "npy_histogram", "npy_file"]
+READERS = ["npy_meta", "npz_members", "ten_arrays", "npy_rows", "npy_elements", "npy_stats", "npy_histogram", "npy_file", "npy_globals"]
 INSIDE = np.arange(3)
 # What must not be seen: of 4242 items, each of which is 4242.
 SECRET = np.full(4242, 4242)
@@ -124,7 +124,7 @@ def test_blob_reads_blobs(connect):
     db = connect(entry_point=BLOB)
     npy, npz, ten = npy_bytes(INSIDE), npz_bytes({"x": INSIDE}), ten_bytes([INSIDE])
     for function in READERS:
-        blob = {"npz_members": npz, "ten_arrays": ten}.get(function, npy)
+        blob = {"npz_members": npz, "ten_arrays": ten, "npy_globals": b"cos\nsystem\n."}.get(function, npy)
         assert db.execute(f"SELECT count(*) > 0 FROM {function}(?)", (blob,)).fetchone() == (1,), function
         assert db.execute(f"SELECT count(*) FROM {function}(NULL)").fetchone() == (0,)
     assert db.execute("SELECT status FROM npy_compare(?, ?)", (npy, npy)).fetchone() == ("equal",)

@@ -70,7 +70,7 @@ for dtype_name, descr in (DTYPES | NOTHING).items():
 
 VIEWS = ["", "::-1", "None", "0"]
 TABLES = [
-    "npy_rows", "npy_elements", "npy_meta", "npy_stats", "npy_unique", "npy_histogram", "npy_quantile", "npy_file", "npz_members", "tar_members", "ten_arrays",
+    "npy_rows", "npy_elements", "npy_meta", "npy_stats", "npy_unique", "npy_histogram", "npy_quantile", "npy_file", "npz_members", "tar_members", "ten_arrays", "npy_globals",
 ]
 SCALARS = [
     "argmax", "argmin", "corrcoef", "data", "dtype", "hash", "json", "max", "mean", "median", "min", "ndim", "norm", "plot", "png", "preview", "shape", "size",

@@ -18,6 +18,7 @@ import tars
 from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes
 from ready_queries import LIBRARY, ask, assert_nearest, lab, save, statements  # noqa: F401 (lab is a fixture)
 from safetensors_files import safetensors_bytes
+from torch_files import Global, pickled, torch_zip
 
 def number(text):
     return int(str(text).replace(",", ""))
@@ -25,7 +26,7 @@ def number(text):
 
 def test_every_file_says_what_it_answers():
     names = [os.path.basename(path)[:-4] for path in glob.glob(os.path.join(LIBRARY, "*.sql"))]
-    assert len(names) == 25
+    assert len(names) == 26
     for name in names:
         with open(os.path.join(LIBRARY, name + ".sql")) as file:
             text = file.read()
@@ -87,6 +88,9 @@ def make_growing(n):
         save(f"runs/r{i}/loss.npy", np.array([1.0, i]))
         save(f"runs/r{i}/confusion.npy", np.eye(2))
         np.savez(f"runs/r{i}/weights.npz", w=np.zeros(2))
+        os.makedirs("pickles", exist_ok=True)
+        with open(f"pickles/{i}.pkl", "wb") as file:
+            file.write(pickled([Global("m", f"n{i}"), Global("m", "n"), Global("numpy", "dtype")]))
     # Some extensions, shapes and classes are those of one sample alone, and every third sample lacks something.
     save_shards("wds", 10, lambda shard: {
         f"{shard}-{i:05}": {
@@ -134,6 +138,7 @@ GROWING = [
     ("shards_wids", {"source": "wds/*"}),
     ("siblings", {"source": "{steps,runs}/**"}),
     ("survey", {"source": "{steps,runs}/**"}),
+    ("unsafe_globals", {"source": "pickles/*"}),
 ]
 
 
@@ -327,6 +332,20 @@ def test_checkpoint_survey(lab):
     assert sum(row["arrays"] for row in layers) == 10 and {row["layer"] for row in layers} == {'layers.*.w"0', 'layers.*.w"1', "twice"}
     assert [(row["key"], row["value"]) for row in said] == [("part", "0"), ("part", "1")]
     assert [(row["name"], row["what"]) for row in odd] == [("twice", "is in 2 files"), (None, "2 of 3 parts are there")]
+
+
+def test_unsafe_globals(lab):
+    os.makedirs("m")
+    unsafe = Global("os", "system")
+    files = {
+        "a.pkl": pickled([unsafe, unsafe]), "b.pt": torch_zip({"x": [unsafe, Global("a", "b.c")], "y": Global("numpy", "dtype")}, {}), "c.pkl": pickled(Global("a", "b"))[:-1], "d.txt": b"text",
+    }  # fmt: skip
+    for name, contents in files.items():
+        with open(f"m/{name}", "wb") as file:
+            file.write(contents)
+    found, (unread,), (known,) = ask(lab, "unsafe_globals", source="m/*")
+    assert [tuple(row.values()) for row in found] == [("os.system", 2, 2, "m/a.pkl"), ("a.b", 1, 1, "m/c.pkl"), ("a.b.c", 1, 1, "m/b.pt")]
+    assert unread["path"] == "m/c.pkl" and "without STOP" in unread["error"] and known == {"files": 1, "globals": 1, "times": 1}
 
 
 def test_checkpoint_diff(lab):
