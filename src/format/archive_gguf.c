@@ -167,7 +167,7 @@ static npyx_status gguf_items(gguf_parser *p, uint32_t type, uint64_t n, int dep
 }
 
 static npyx_status gguf_array(gguf_parser *p, int depth) {
-    npyx_buffer *json = p->json;
+    npyx_buffer *json = p->json, *shown = json;
     uint32_t type = 0;
     uint64_t n = 0;
     if (depth == GGUF_MAX_DEPTH)
@@ -176,13 +176,14 @@ static npyx_status gguf_array(gguf_parser *p, int depth) {
     NPYX_TRY(gguf_u64(p, &n));
     if (json != NULL && n > GGUF_SHOWN_NELEM) {
         npyx_buffer_printf(json, "{\"type\":\"%s\",\"length\":%" PRIu64 "}", gguf_value_types[type].name, n);
-        p->json = NULL;
+        shown = NULL;
     }
-    if (p->json != NULL)
-        npyx_buffer_append_char(json, '[');
+    if (shown != NULL)
+        npyx_buffer_append_char(shown, '[');
+    p->json = shown;
     NPYX_TRY(gguf_items(p, type, n, depth + 1));
-    if (p->json != NULL)
-        npyx_buffer_append_char(json, ']');
+    if (shown != NULL)
+        npyx_buffer_append_char(shown, ']');
     p->json = json;
     return NPYX_OK;
 }
