@@ -146,7 +146,8 @@ static inline npyx_status npyx_archive_open_payload(npyx_archive *archive, int64
 npyx_status npyx_archive_open_values(npyx_archive *archive, int64_t index, npyx_array *array,
                                      npyx_source **items, npyx_error *error);
 
-/* The `__metadata__` of a safetensors file, or the pairs of a GGUF: JSON valid as long as the archive.
+/* The `__metadata__` of a safetensors file, the pairs of a GGUF, or what is not an array in a torch file or
+ * a pickle: JSON valid as long as the archive.
  * NPYX_DONE: there is none. */
 static inline npyx_status npyx_archive_metadata(npyx_archive *archive, const char **text, size_t *nbytes,
                                                 npyx_error *error) {

@@ -1,5 +1,6 @@
 #include "archive_found_private.h"
 #include "object_left.h"
+#include "object_tree.h"
 #include "walk/view_source.h"
 
 /* A tensor may repeat the items of its storage (torch.Tensor.expand), so its size is a mere claim: bounded as
@@ -82,8 +83,14 @@ static npyx_status found_resolve(npyx_found_archive *archive, npyx_found_entry *
     return NPYX_OK;
 }
 
-npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_found_arrays *found,
-                               npyx_error *error) {
+npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_budget *budget,
+                               const npyx_object *root, const npyx_found_arrays *found, npyx_error *error) {
+    npyx_found_root *roots = npyx_grow(archive->arena.host, archive->roots, archive->nroots,
+                                       &archive->capacity_nroots, sizeof *roots);
+    NPYX_TRY(npyx_check_memory(roots, error));
+    archive->roots = roots;
+    roots[archive->nroots++] = (npyx_found_root){root, archive->nentries};
+    archive->allowed_nbytes = budget->allowed_nbytes;
     for (int64_t i = 0; i < found->count; i++) {
         npyx_found_entry *entries = npyx_grow(archive->arena.host, archive->entries, archive->nentries,
                                               &archive->capacity_nentries, sizeof *entries);
@@ -103,7 +110,7 @@ npyx_status npyx_found_add(npyx_found_archive *archive, npyx_budget *budget, npy
     npyx_found_arrays found = {0};
     npyx_status status = npyx_object_arrays_find(&archive->arena, budget, root, prefix, &found, error);
     if (status == NPYX_OK)
-        status = npyx_found_add_all(archive, &found, error);
+        status = npyx_found_add_all(archive, budget, root, &found, error);
     npyx_free(archive->arena.host, found.arrays);
     return status;
 }
@@ -114,6 +121,10 @@ static void found_forget(npyx_found_archive *archive) {
     npyx_free(archive->arena.host, archive->entries);
     archive->entries = NULL;
     archive->nentries = archive->capacity_nentries = 0;
+    npyx_free(archive->arena.host, archive->roots);
+    archive->roots = NULL;
+    archive->nroots = archive->capacity_nroots = 0;
+    npyx_buffer_clear(&archive->metadata);
     if (archive->form->forget != NULL)
         archive->form->forget(archive);
     npyx_arena_clear(&archive->arena);
@@ -300,6 +311,53 @@ static npyx_status found_open_objects(npyx_archive *base, int64_t index, npyx_ar
     return NPYX_OK;
 }
 
+/* ---- what else there is ---- */
+
+static void found_name(const void *ctx, uint32_t number, const char **name, size_t *nbytes) {
+    const npyx_found_entry *entries = ctx;
+    *name = entries[number - 1].found.name;
+    *nbytes = entries[number - 1].found.name_nbytes;
+}
+
+/* One object, or a list of those of several pickles. */
+static npyx_status found_append_metadata(const npyx_found_archive *archive, npyx_buffer *out,
+                                         npyx_error *error) {
+    bool is_list = archive->nroots > 1;
+    npyx_buffer_append_text(out, is_list ? "[" : "");
+    for (int64_t i = 0; i < archive->nroots; i++) {
+        const npyx_found_root *root = &archive->roots[i];
+        const npyx_object_tree_names names = {found_name, archive->entries + root->first_entry};
+        npyx_buffer_append_text(out, i > 0 ? "," : "");
+        NPYX_TRY(npyx_object_tree_append_json(root->object, &names, out, error));
+    }
+    npyx_buffer_append_text(out, is_list ? "]" : "");
+    return npyx_buffer_check(out, error);
+}
+
+static npyx_status found_metadata(npyx_archive *base, const char **text, size_t *nbytes, npyx_error *error) {
+    npyx_found_archive *archive = (npyx_found_archive *)base;
+    npyx_buffer *out = &archive->metadata;
+    NPYX_TRY(found_learn(archive, error));
+    if (archive->nroots == 0)
+        return NPYX_DONE;
+    if (out->nbytes == 0) {
+        npyx_budget budget = npyx_budget_of(archive->arena.host, archive->allowed_nbytes);
+        out->host = archive->arena.host;
+        out->budget = &budget;
+        npyx_status status = found_append_metadata(archive, out, error);
+        out->budget = NULL;
+        if (status != NPYX_OK)
+            npyx_buffer_clear(out);
+        if (status == NPYX_TOOBIG)
+            return npyx_fail_as(error, NPYX_KIND_LIMIT, NPYX_UNSUPPORTED, -1,
+                                "its metadata take more than %" PRIu64 " bytes", budget.allowed_nbytes);
+        NPYX_TRY(status);
+    }
+    *text = out->bytes;
+    *nbytes = out->nbytes;
+    return NPYX_OK;
+}
+
 static void found_quiesce(npyx_archive *base) {
     npyx_found_archive *archive = (npyx_found_archive *)base;
     if (archive->form->quiesce != NULL)
@@ -319,5 +377,6 @@ const npyx_archive_ops npyx_found_ops = {.entry = found_entry,
                                          .locate = found_locate,
                                          .open = found_open,
                                          .open_objects = found_open_objects,
+                                         .metadata = found_metadata,
                                          .quiesce = found_quiesce,
                                          .close = found_close};

@@ -44,6 +44,11 @@ typedef struct npyx_found_entry {
     bool is_strided; /* in neither order */
 } npyx_found_entry;
 
+typedef struct npyx_found_root {
+    const npyx_object *object;
+    int64_t first_entry; /* of its arrays */
+} npyx_found_root;
+
 /* The part shared by all forms. */
 struct npyx_found_archive {
     npyx_archive base;
@@ -54,6 +59,10 @@ struct npyx_found_archive {
     npyx_error fault;
     npyx_found_entry *entries;
     int64_t nentries, capacity_nentries;
+    npyx_found_root *roots; /* of each pickle */
+    int64_t nroots, capacity_nroots;
+    uint64_t allowed_nbytes; /* that may be made of the pickles */
+    npyx_buffer metadata;    /* JSON, once asked for */
 };
 
 extern const npyx_archive_ops npyx_found_ops;
@@ -61,8 +70,8 @@ extern const npyx_archive_ops npyx_found_ops;
 /* Adds the arrays in root, which a pickle made on this budget. Their names begin with prefix. */
 npyx_status npyx_found_add(npyx_found_archive *archive, npyx_budget *budget, npyx_object *root,
                            const char *prefix, npyx_error *error);
-/* Adds arrays that were found. */
-npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_found_arrays *found,
-                               npyx_error *error);
+/* Adds arrays that were found in root. */
+npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_budget *budget,
+                               const npyx_object *root, const npyx_found_arrays *found, npyx_error *error);
 
 #endif

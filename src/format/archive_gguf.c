@@ -44,6 +44,7 @@ typedef struct gguf_parser {
     int64_t off; /* of what comes next */
     bool is_big_endian;
     npyx_name_set keys;
+    npyx_buffer name; /* of a tensor */
     uint32_t alignment;
     npyx_buffer *json; /* takes the values; NULL: they are passed over */
     npyx_error *error;
@@ -166,23 +167,23 @@ static npyx_status gguf_items(gguf_parser *p, uint32_t type, uint64_t n, int dep
 }
 
 static npyx_status gguf_array(gguf_parser *p, int depth) {
-    npyx_buffer *json = p->json;
+    npyx_buffer *json = p->json, *shown = json;
     uint32_t type = 0;
     uint64_t n = 0;
     if (depth == GGUF_MAX_DEPTH)
         return gguf_fail(p, "arrays are nested more than %d deep", GGUF_MAX_DEPTH);
     NPYX_TRY(gguf_value_type(p, &type));
     NPYX_TRY(gguf_u64(p, &n));
-    bool is_short = n > GGUF_SHOWN_NELEM;
-    if (json != NULL && is_short) {
+    if (json != NULL && n > GGUF_SHOWN_NELEM) {
         npyx_buffer_printf(json, "{\"type\":\"%s\",\"length\":%" PRIu64 "}", gguf_value_types[type].name, n);
-        p->json = NULL;
+        shown = NULL;
     }
-    if (p->json != NULL)
-        npyx_buffer_append_char(json, '[');
+    if (shown != NULL)
+        npyx_buffer_append_char(shown, '[');
+    p->json = shown;
     NPYX_TRY(gguf_items(p, type, n, depth + 1));
-    if (p->json != NULL)
-        npyx_buffer_append_char(json, ']');
+    if (shown != NULL)
+        npyx_buffer_append_char(shown, ']');
     p->json = json;
     return NPYX_OK;
 }
@@ -240,17 +241,13 @@ typedef struct gguf_archive {
 
 static npyx_status gguf_tensor_name(gguf_parser *p, gguf_archive *archive, gguf_tensor *tensor) {
     npyx_span name;
-    npyx_buffer shown = {.host = archive->arena.host};
     NPYX_TRY(gguf_name(p, "a tensor's name", &name));
-    npyx_buffer_append_utf8(&shown, name.text, name.nbytes);
-    npyx_status status = npyx_buffer_check(&shown, p->error);
-    if (status == NPYX_OK) {
-        tensor->name = npyx_arena_copy(&archive->arena, shown.nbytes == 0 ? "" : shown.bytes, shown.nbytes);
-        tensor->name_nbytes = shown.nbytes;
-        status = npyx_check_memory(tensor->name, p->error);
-    }
-    npyx_buffer_clear(&shown);
-    return status;
+    npyx_buffer_reset(&p->name);
+    npyx_buffer_append_utf8(&p->name, name.text, name.nbytes);
+    NPYX_TRY(npyx_buffer_check(&p->name, p->error));
+    tensor->name_nbytes = p->name.nbytes;
+    tensor->name = npyx_arena_copy(&archive->arena, p->name.nbytes == 0 ? "" : p->name.bytes, p->name.nbytes);
+    return npyx_check_memory(tensor->name, p->error);
 }
 
 static npyx_status gguf_tensor_shape(gguf_parser *p, gguf_archive *archive, gguf_tensor *tensor) {
@@ -427,32 +424,31 @@ static npyx_status gguf_read_pairs(gguf_parser *p, uint64_t n) {
     return NPYX_OK;
 }
 
-/* The header was read before, and is sound unless it has changed. */
+/* The pairs are read once more: they were sound, unless the file has changed. */
+static npyx_status gguf_make_metadata(gguf_archive *archive, npyx_buffer *json, npyx_error *error) {
+    uint64_t allowed_nbytes = npyx_budget_allowance((uint64_t)archive->header_nbytes);
+    gguf_parser p = {.window.source = archive->base.source,
+                     .off = GGUF_PAIRS_OFF,
+                     .is_big_endian = archive->is_big_endian,
+                     .json = json,
+                     .error = error};
+    json->limit_nbytes = allowed_nbytes < SIZE_MAX ? (size_t)allowed_nbytes : SIZE_MAX;
+    npyx_buffer_append_char(json, '{');
+    npyx_status status = gguf_read_pairs(&p, archive->npairs);
+    npyx_buffer_append_char(json, '}');
+    npyx_window_clear(&p.window);
+    return status == NPYX_OK ? npyx_buffer_check(json, error) : status;
+}
+
 static npyx_status gguf_metadata(npyx_archive *base, const char **text, size_t *nbytes, npyx_error *error) {
     gguf_archive *archive = (gguf_archive *)base;
     npyx_buffer *json = &archive->metadata;
-    if (json->nbytes == 0) {
-        gguf_parser p = {.window.source = base->source,
-                         .off = GGUF_PAIRS_OFF,
-                         .is_big_endian = archive->is_big_endian,
-                         .json = json,
-                         .error = error};
-        uint64_t allowed_nbytes = npyx_budget_allowance((uint64_t)archive->header_nbytes);
-        *json = (npyx_buffer){.host = archive->arena.host,
-                              .limit_nbytes = allowed_nbytes < SIZE_MAX ? (size_t)allowed_nbytes : SIZE_MAX};
-        npyx_buffer_append_char(json, '{');
-        npyx_status status = gguf_read_pairs(&p, archive->npairs);
-        npyx_window_clear(&p.window);
-        npyx_buffer_append_char(json, '}');
-        if (status == NPYX_OK)
-            status = npyx_buffer_check(json, error);
-        if (status != NPYX_OK)
-            npyx_buffer_clear(json);
-        NPYX_TRY(status);
-    }
+    npyx_status status = json->nbytes > 0 ? NPYX_OK : gguf_make_metadata(archive, json, error);
+    if (status != NPYX_OK)
+        npyx_buffer_clear(json);
     *text = json->bytes;
     *nbytes = json->nbytes;
-    return NPYX_OK;
+    return status;
 }
 
 static void gguf_free(gguf_archive *archive, npyx_host *host) {
@@ -512,11 +508,15 @@ npyx_status npyx_archive_gguf_open(npyx_source *source, npyx_archive **archive, 
     NPYX_TRY(npyx_check_memory(made, error));
     made->base = (npyx_archive){.ops = &gguf_ops, .format = NPYX_FORMAT_GGUF, .source = source};
     made->arena.host = made->metadata.host = host;
-    gguf_parser p = {
-        .window.source = source, .keys.bytes.host = host, .alignment = GGUF_ALIGNMENT, .error = error};
+    gguf_parser p = {.window.source = source,
+                     .keys.bytes.host = host,
+                     .name.host = host,
+                     .alignment = GGUF_ALIGNMENT,
+                     .error = error};
     npyx_status status = gguf_read(&p, made);
     npyx_window_clear(&p.window);
     npyx_name_set_clear(&p.keys);
+    npyx_buffer_clear(&p.name);
     if (status == NPYX_OK)
         *archive = &made->base;
     else

@@ -239,7 +239,7 @@ static npyx_status legacy_learn(npyx_found_archive *base, npyx_error *error) {
     if (status == NPYX_OK)
         status = legacy_locate(archive, off, error);
     if (status == NPYX_OK)
-        status = npyx_found_add_all(base, &found, error);
+        status = npyx_found_add_all(base, &budget, objects[3], &found, error);
     npyx_free(base->arena.host, found.arrays);
     return status;
 }

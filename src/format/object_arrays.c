@@ -10,7 +10,7 @@
 enum { TREE_MAX_DEPTH = 100 };
 
 /* The work of a visit: among others a look at each object on the way. */
-enum { TREE_VISIT_NBYTES = 256, TREE_MAX_KEY_NBYTES = 1 << 16 };
+enum { TREE_VISIT_NBYTES = 256, TREE_MAX_KEY_NBYTES = 1 << 16, TREE_MAX_NUMBER = (1 << 29) - 1 };
 
 typedef struct tree_walk {
     npyx_arena *arena;
@@ -18,7 +18,7 @@ typedef struct tree_walk {
     npyx_error *error;
     npyx_found_arrays *found;
     npyx_buffer name; /* of the current object */
-    const npyx_object *way[TREE_MAX_DEPTH];
+    npyx_object *way[TREE_MAX_DEPTH];
     int depth;
     int64_t npassed; /* objects that contain themselves */
 } tree_walk;
@@ -143,6 +143,9 @@ static npyx_status tree_add(tree_walk *w, npyx_found_array array) {
     array.name = name;
     array.name_nbytes = w->name.nbytes;
     arrays[found->count++] = array;
+    npyx_object *object = w->depth > 0 ? w->way[w->depth - 1] : NULL;
+    if (object != NULL && object->array_number == 0) /* its first name */
+        object->array_number = (uint32_t)found->count & TREE_MAX_NUMBER;
     return NPYX_OK;
 }
 
@@ -444,7 +447,11 @@ static npyx_status tree_add_call(tree_walk *w, const npyx_object *callable, cons
     if (function->call != TORCH_WRAPPED)
         return tree_add_tensor(w, args, function->at);
     npyx_object *wrapped = npyx_pickle_part(args, function->at);
-    return wrapped == NULL ? NPYX_DONE : tree_visit(w, wrapped);
+    if (wrapped == NULL)
+        return NPYX_DONE;
+    NPYX_TRY(tree_visit(w, wrapped));
+    w->way[w->depth - 1]->array_number = wrapped->array_number;
+    return NPYX_OK;
 }
 
 /* ---- containers ---- */

@@ -35,10 +35,11 @@ typedef struct npyx_found_arrays {
     int64_t count, capacity;
 } npyx_found_arrays;
 
-/* Finds the arrays in root, which a pickle with persistent ids made, and adds them to found; their names
- * begin with prefix. Texts and shapes are in the arena, where the pickle's objects are, or in these. All work
- * is charged to the budget: objects may be in many places. NPYX_UNSUPPORTED beyond it, and for trees of more
- * than 100 levels; an object that contains itself is passed over there. */
+/* Finds the arrays in root, which a pickle with persistent ids made, and adds them to found, where the first
+ * one in a node is the one with the node's array_number, from 1; their names begin with prefix. Texts and
+ * shapes are in the arena, where the pickle's objects are, or in these. All work is charged to the budget:
+ * objects may be in many places. NPYX_UNSUPPORTED beyond it, and for trees of more than 100 levels; an object
+ * that contains itself is passed over there. */
 npyx_status npyx_object_arrays_find(npyx_arena *arena, npyx_budget *budget, npyx_object *root,
                                     const char *prefix, npyx_found_arrays *found, npyx_error *error);
 

@@ -1,7 +1,8 @@
 /*
  * A GGUF file: its header, every tensor, all its bytes, and its metadata as JSON. The input is such a file
- * or, with an odd first byte that is no `G`, what comes after the numbers of tensors and pairs, which are the next two; then
- * the bytes are followed by as many zeros again, so that the tensors have some. A bit says the byte order.
+ * or, with an odd first byte that is no `G`, what comes after the numbers of tensors and pairs, which are the
+ * next two; then the bytes are followed by as many zeros again, so that the tensors have some. A bit says the
+ * byte order.
  */
 #include "fuzz.h"
 

@@ -208,6 +208,30 @@ def test_objects_with_what_was_left_in_the_file(db, folder):
     assert db.execute("SELECT sum(count) FROM npy_stats('x.pkl') WHERE on_error = 'skip'").fetchone() == (6_000_000,)
 
 
+def test_what_is_not_an_array_is_metadata(db, folder):
+    """JSON with the arrays' names in their places, whatever holds them; of several pickles a list."""
+    shared = np.arange(3)
+    tree = {"epoch": 7, "lr": 0.1, "best": np.float32(0.5), "when": np.datetime64("2026-01-02"), "names": ["a", None, True], "set": {1}, 1: {"w": shared, ("t", 2): [shared, b"ab"]},
+            "long": b"x" * LEFT_NBYTES, "model": Holder(weight=np.zeros((2, 2)), config=Holder(depth=3)), "objects": np.array([{"in": shared}], object)}
+    expected = {"epoch": 7, "lr": 0.1, "best": 0.5, "when": "2026-01-02", "names": ["a", None, True], "set": [1], "1": {"w": {"__array__": "1.w"}, '["t",2]': [{"__array__": "1.w"}, {"__bytes__": "YWI="}]},
+                "long": {"__bytes__": LEFT_NBYTES}, "model": {"__class__": "pickle_files.Holder", "args": [], "state": {"weight": {"__array__": "model.weight"}, "config": {"__class__": "pickle_files.Holder", "args": [], "state": {"depth": 3}}}},
+                "objects": {"__array__": "objects"}}
+    for contents in (pickle.dumps(tree, 5), joblib_dumps(tree)):
+        if contents == joblib_dumps(tree):  # which writes an array as often as it occurs
+            expected["1"]['["t",2]'][0]["__array__"] = "1.('t', 2).0"
+        write("x.pkl", contents)
+        ((metadata,),) = db.execute("SELECT DISTINCT metadata FROM npy_meta('x.pkl')").fetchall()
+        assert json.loads(metadata) == expected and " " not in metadata.replace("('t', 2)", "")
+    write("x.pkl", pickle.dumps(shared, 4) + pickle.dumps({"n": 2}, 4))
+    assert db.execute("SELECT metadata FROM npy_meta('x.pkl')").fetchall() == [('[{"__array__":""},{"n":2}]',)]
+    within = {"a": shared}
+    within["self"] = within
+    write("x.pkl", pickle.dumps(within, 4))
+    assert db.execute("SELECT metadata FROM npy_meta('x.pkl')").fetchall() == [('{"a":{"__array__":"a"},"self":null}',)]
+    write("x.pkl", pickle.dumps({"only": "text"}))
+    assert db.execute("SELECT name, metadata FROM npy_meta('x.pkl')").fetchall() == [(None, '{"only":"text"}')]
+
+
 def test_keys_that_are_long(db, folder):
     """A key of more than 64 KiB is shown as `...`, also one that is a tuple of one tuple many times over."""
     key = ()

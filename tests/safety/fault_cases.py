@@ -137,7 +137,7 @@ LISTS = [
     reading("npy_rows of a .pt", "SELECT name, count(value) FROM npy_rows('model.pt') GROUP BY name"),
     reading("a tensor of a .pt by its name", "SELECT value FROM npy_rows('model.pt', 'turned')"),
     reading("a tensor of an old .pt by its name", "SELECT value FROM npy_rows('old.pt', 'turned', '::-3')"),
-    reading("npy_meta of pickles", "SELECT * FROM npy_meta('x5.pkl'); SELECT * FROM npy_meta('x.joblib'); SELECT * FROM npy_meta('z.joblib')"),
+    reading("npy_meta of pickles", "SELECT *, metadata FROM npy_meta('x5.pkl'); SELECT *, metadata FROM npy_meta('x.joblib'); SELECT * FROM npy_meta('z.joblib')"),
     reading("rows of a pickle", "SELECT value FROM npy_rows('x.pkl', 'long', '::1000'); SELECT value FROM npy_rows('x5.pkl', 'objects'); SELECT sum FROM npy_stats('z.joblib', 'wide')"),
     reading("a raw array", """SELECT row, value FROM npy_rows('[{"path": "long.npy", "dtype": "<f8", "offset": 128, "shape": [-1, 70]}, {"path": "many.npy", "dtype": "u1", "nbytes": 5}]') LIMIT 30"""),
     reading("npz_members of a .pt", "SELECT * FROM npz_members('model.pt')"),

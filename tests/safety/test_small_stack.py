@@ -163,7 +163,7 @@ def test_nested_trees_of_torch(kind, tmp_path):
     arrays = {str(levels): make(around(kind, w, levels), storages) for levels in (40, 96, 99, 100, 180) for make, storages in ((torch_zip, {"0": bytes(16)}),)}
     arrays |= {f"old {levels}": torch_legacy(around(kind, w, levels), {"0": (4, bytes(16))}) for levels in (40, 99, 180)}
     arrays |= {f"bare {levels}": pickled(around(kind, np.arange(3), levels)) for levels in (40, 99, 180)}
-    questions = ["SELECT * FROM npy_meta(:a)", "SELECT * FROM npy_rows(:a, 0)", "SELECT npy_json(array) FROM npy_file(:a)", "SELECT * FROM npy_stats(:a)", "SELECT * FROM npz_members(:a)"]
+    questions = ["SELECT * FROM npy_meta(:a)", "SELECT metadata FROM npy_meta(:a)", "SELECT * FROM npy_rows(:a, 0)", "SELECT npy_json(array) FROM npy_file(:a)", "SELECT * FROM npy_stats(:a)", "SELECT * FROM npz_members(:a)"]
     errors = asked(arrays, "f4", questions, tmp_path, 8 << 20 if shell.SANITIZED else STACK_NBYTES)
     assert all("levels deep" in message or "npz_members" in sql for _, sql, message in errors), errors
     assert {name for name, _, _ in errors} >= {"180", "old 180", "bare 180"} and "40" not in {name for name, _, _ in errors}
