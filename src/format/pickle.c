@@ -502,8 +502,8 @@ static npyx_status pickle_push_global(npyx_pickle *p, const char *module, size_t
     memcpy(text + module_nbytes + 1, name, name_nbytes);
     NPYX_TRY(npyx_pickle_new_text(p, (const uint8_t *)text, module_nbytes + 1 + name_nbytes, &made));
     made->kind = NPYX_OBJECT_GLOBAL;
-    if (p->globals != NULL)
-        NPYX_TRY(npyx_pickle_add_global(p, made, module_nbytes));
+    if (p->take_global != NULL)
+        NPYX_TRY(p->take_global(p, p->take_ctx, made, module_nbytes));
     return pickle_push(p, made);
 }
 
@@ -588,7 +588,7 @@ static npyx_status op_proto(npyx_pickle *p) {
 static npyx_status op_frame(npyx_pickle *p) {
     uint64_t nbytes;
     NPYX_TRY(pickle_number(p, 8, &nbytes));
-    return nbytes <= p->nbytes - p->off || p->globals != NULL
+    return nbytes <= p->nbytes - p->off || p->take_global != NULL
                ? NPYX_OK
                : pickle_fail_short(p, "a frame of %" PRIu64 " bytes, where %zu are left", nbytes,
                                    p->nbytes - p->off);
@@ -780,15 +780,16 @@ npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, const uint8
 }
 
 npyx_status npyx_pickle_read_globals(npyx_arena *arena, npyx_budget *budget, const uint8_t *bytes,
-                                     size_t nbytes, int64_t base_off, struct npyx_pickle_globals *globals,
-                                     size_t *pickle_nbytes, npyx_error *error) {
+                                     size_t nbytes, int64_t base_off, npyx_pickle_take_global *take_global,
+                                     void *ctx, size_t *pickle_nbytes, npyx_error *error) {
     npyx_object *object;
     npyx_pickle p = {.arena = arena,
                      .budget = budget,
                      .bytes = bytes,
                      .nbytes = nbytes,
                      .base_off = base_off,
-                     .globals = globals,
+                     .take_global = take_global,
+                     .take_ctx = ctx,
                      .error = error};
     return pickle_read(&p, true, &object, pickle_nbytes);
 }

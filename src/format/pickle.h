@@ -29,11 +29,15 @@ npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, const uint8
                              int64_t base_off, bool takes_ids, npyx_object **object, size_t *pickle_nbytes,
                              npyx_error *error);
 
+/* Takes a global that the pickle names, `module.name`, whose module has so many bytes. */
+struct npyx_pickle;
+typedef npyx_status npyx_pickle_take_global(struct npyx_pickle *p, void *ctx, const npyx_object *global,
+                                            size_t module_nbytes);
+
 /* The same for a pickle of which only the globals that it names are wanted; it takes ids. */
-struct npyx_pickle_globals;
 npyx_status npyx_pickle_read_globals(npyx_arena *arena, npyx_budget *budget, const uint8_t *bytes,
-                                     size_t nbytes, int64_t base_off, struct npyx_pickle_globals *globals,
-                                     size_t *pickle_nbytes, npyx_error *error);
+                                     size_t nbytes, int64_t base_off, npyx_pickle_take_global *take_global,
+                                     void *ctx, size_t *pickle_nbytes, npyx_error *error);
 
 /* The id of what a persistent id stands for; NULL for any other object. */
 const npyx_object *npyx_pickle_persistent_id(const npyx_object *object);
@@ -64,7 +68,8 @@ typedef struct npyx_pickle {
     uint32_t nspare, nspare_next;
     const npyx_dtype *objects; /* the dtype of arrays of objects */
     npyx_object *persistent;   /* the callable of instances that are persistent ids; NULL: these are errors */
-    struct npyx_pickle_globals *globals; /* the collector; NULL: nobody wants them */
+    npyx_pickle_take_global *take_global; /* NULL: nobody wants them */
+    void *take_ctx;
     bool has_stopped;
     bool is_short;      /* bytes are missing */
     npyx_status failed; /* why an allocation returned NULL */
@@ -140,14 +145,8 @@ npyx_status npyx_pickle_call(npyx_pickle *p, npyx_object *callable, npyx_object 
 /* Sets the object's state. */
 npyx_status npyx_pickle_build(npyx_pickle *p, npyx_object *object, npyx_object *state);
 
-/* ---- globals: pickle_globals.c ---- */
-
-/* Counts one in p->globals, `module.name`, whose module has so many bytes. */
-npyx_status npyx_pickle_add_global(npyx_pickle *p, const npyx_object *global, size_t module_nbytes);
-
-/* Whether it is read as data: a class or a function of the tables, of NumPy's or of PyTorch's. None of them
- * gives a way to others, as getattr does, which is therefore not known. */
-npyx_status npyx_pickle_know_global(npyx_pickle *p, const npyx_object *global, bool *is_known);
+/* Whether a global is read as data: a class or a function of the tables, or NumPy's. None of them gives a way
+ * to others, as getattr does, which is therefore not known. */
 bool npyx_pickle_is_known_class(const npyx_object *global); /* pickle_classes.c */
 npyx_status npyx_pickle_know_numpy(npyx_pickle *p, const npyx_object *global,
                                    bool *is_known); /* pickle_numpy.c */
