@@ -22,7 +22,7 @@ typedef enum globals_trust {
     GLOBALS_NAMED     /* everything: what does not run is an error */
 } globals_trust;
 
-enum { GLOBALS_FILE, GLOBALS_MEMBER, GLOBALS_ENTRY, GLOBALS_NLEVELS };
+enum { GLOBALS_NLEVELS = 3 };
 
 typedef struct globals_level {
     npyx_source *source;   /* owned; NULL: the archive has it */
@@ -100,7 +100,8 @@ static globals_trust globals_trust_in(const char *name, size_t nbytes) {
                     {".pt", GLOBALS_NAMED},  {".pth", GLOBALS_NAMED},    {".ckpt", GLOBALS_NAMED},
                     {".bin", GLOBALS_TRIED}, {".dat", GLOBALS_TRIED},    {".data", GLOBALS_TRIED}};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        if (npyx_span_ends((npyx_span){name, nbytes}, suffixes[i].suffix))
+        size_t n = strlen(suffixes[i].suffix);
+        if (nbytes >= n && sqlite3_strnicmp(name + (nbytes - n), suffixes[i].suffix, (int)n) == 0)
             return suffixes[i].trust;
     }
     return GLOBALS_BY_MAGIC;
@@ -131,7 +132,7 @@ static npyx_status globals_inflate(globals_level *level, bool is_zlib, npyx_erro
 /* Looks at the first bytes of the level's source. */
 static npyx_status globals_recognise(globals_cursor *cursor, npyx_error *error) {
     globals_level *level = globals_at(cursor);
-    const bool is_file = cursor->depth == GLOBALS_FILE + 1;
+    const bool is_file = cursor->depth == 1;
     const uint8_t *head;
     size_t nbytes;
     NPYX_TRY(npyx_window_some(&level->window, 0, NPYX_HEADER_NPY_USUAL_NBYTES, 0, &head, &nbytes, error));
@@ -140,8 +141,14 @@ static npyx_status globals_recognise(globals_cursor *cursor, npyx_error *error) 
         NPYX_TRY(globals_inflate(level, is_zlib, error));
         return globals_recognise(cursor, error);
     }
-    if (cursor->depth <= GLOBALS_MEMBER + 1 && npyx_begins_zip(head, nbytes))
+    if (npyx_begins_zip(head, nbytes)) {
+        bool is_far = !is_file && level[-1].zip != NULL && level->source->is_inflated;
+        if (is_far || cursor->depth == GLOBALS_NLEVELS) /* inflating it again for each entry takes too long */
+            return npyx_fail(
+                error, NPYX_UNSUPPORTED, 0,
+                "is a zip inside a zip, which is looked into only if it is stored and holds no other");
         return globals_open_zip(level, false, error);
+    }
     level->is_tar = is_file && npyx_begins_tar(head, nbytes);
     level->is_array = npyx_begins_npy(head, nbytes);
     bool is_other = level->is_tar || npyx_begins_ten(head, nbytes) || npyx_begins_safetensors(head, nbytes);
@@ -203,31 +210,18 @@ static npyx_status globals_next_member(globals_cursor *cursor, npyx_error *error
     npyx_status status = npyx_tar_next(&level->walk, error);
     level->is_over = status != NPYX_OK;
     level->next = member->header_off;
-    if (status != NPYX_OK || member->type != NPYX_TAR_FILE)
+    bool is_sparse = status == NPYX_OK && member->type == NPYX_TAR_SPARSE;
+    if (status != NPYX_OK || (member->type != NPYX_TAR_FILE && !is_sparse))
         return status == NPYX_DONE ? NPYX_OK : status;
     npyx_span name = {member->texts[NPYX_TAR_NAME].bytes, member->texts[NPYX_TAR_NAME].nbytes};
     const globals_trust trust = globals_trust_in(name.text, name.nbytes);
     name.nbytes -= npyx_span_ends(name, ".npy") ? 4 : 0; /* as in npy_meta */
     NPYX_TRY(globals_set_name(cursor, name.text, name.nbytes, error));
+    if (is_sparse)
+        return npyx_tar_fail_sparse(member->header_off, error);
     NPYX_TRY(npyx_source_open_range(level->source, member->data_off, member->data_nbytes, false, 0, &source,
                                     error));
     return globals_enter(cursor, source, trust, error);
-}
-
-/* A payload whose CRC-32 is not checked: not all of those who load pickles check it. */
-static npyx_status globals_open_entry(npyx_archive *zip, int64_t index, const npyx_zip_record *record,
-                                      npyx_source **source, npyx_error *error) {
-    int64_t off;
-    npyx_source *stored = NULL;
-    bool is_plain = record->status == NPYX_OK && !npyx_zip_is_encrypted(record);
-    if (!is_plain || (record->method != 0 && record->method != 8))
-        return npyx_archive_open_payload(zip, index, source, error);
-    NPYX_TRY(npyx_archive_locate(zip, index, &off, error));
-    NPYX_TRY(npyx_source_open_range(zip->source, off, record->compressed_nbytes, false, 0, &stored, error));
-    if (record->method == 8)
-        return npyx_source_open_inflate(stored, record->nbytes, NULL, source, error);
-    *source = stored;
-    return NPYX_OK;
 }
 
 static npyx_status globals_next_entry(globals_cursor *cursor, npyx_error *error) {
@@ -239,7 +233,7 @@ static npyx_status globals_next_entry(globals_cursor *cursor, npyx_error *error)
     if (status != NPYX_OK)
         return status == NPYX_DONE ? NPYX_OK : status;
     NPYX_TRY(globals_set_name(cursor, entry.name, entry.name_nbytes, error));
-    NPYX_TRY(globals_open_entry(level->zip, level->next++, entry.zip, &source, error));
+    NPYX_TRY(npyx_archive_npz_open_unchecked(level->zip, level->next++, &source, error));
     const globals_trust trust = globals_trust_in(entry.name, entry.name_nbytes);
     const bool is_storage = trust == GLOBALS_BY_MAGIC && level->zip != level->archive;
     NPYX_TRY(globals_enter(cursor, source, trust, error));
@@ -256,7 +250,7 @@ static npyx_status globals_end_pickles(globals_cursor *cursor, npyx_error *error
         return NPYX_OK;
     }
     level->is_over = true;
-    if (cursor->depth > GLOBALS_FILE + 1 || level->is_array)
+    if (cursor->depth > 1 || level->is_array)
         return NPYX_OK;
     npyx_status status = globals_open_zip(level, true, error);
     level->is_over = status != NPYX_OK;
@@ -289,8 +283,12 @@ static npyx_status globals_judge(globals_cursor *cursor, npyx_status status, boo
     if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED)
         return npyx_fail_again(error, &cursor->fault);
     level->nleft = status == NPYX_OK ? level->nleft - 1 : 0;
-    if (level->trust == GLOBALS_BY_MAGIC)
-        level->trust = GLOBALS_TRIED; /* others may follow, of any protocol */
+    level->trust = GLOBALS_TRIED; /* others may follow, of any protocol */
+    if (status == NPYX_OK && level->nleft == 0) {
+        level->nleft = INT64_MAX;
+        level->trust = GLOBALS_BY_MAGIC;
+        level->is_storage = true;
+    }
     cursor->has_fault = status != NPYX_OK && (is_pickle || cursor->globals.names.count > 0);
     return NPYX_OK;
 }

@@ -127,6 +127,10 @@ npyx_status npyx_archive_fail_without_arrays(npyx_archive *archive, npyx_error *
 /* The zip that a torch file is, NULL if it is none. It lives as long as the archive. */
 npyx_archive *npyx_archive_torch_zip(npyx_archive *archive);
 
+/* An entry of a zip whose CRC-32 is not checked, for those who must see what a careless reader would. */
+npyx_status npyx_archive_npz_open_unchecked(npyx_archive *zip, int64_t index, npyx_source **payload,
+                                            npyx_error *error);
+
 /* Where the entry's bytes begin in the file (for an .npz's as stored, deflated or not). */
 static inline npyx_status npyx_archive_locate(npyx_archive *archive, int64_t index, int64_t *payload_off,
                                               npyx_error *error) {

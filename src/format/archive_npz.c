@@ -399,6 +399,11 @@ static npyx_status npz_open(npyx_archive *base, int64_t index, npyx_source **pay
     return NPYX_OK;
 }
 
+npyx_status npyx_archive_npz_open_unchecked(npyx_archive *zip, int64_t index, npyx_source **payload,
+                                            npyx_error *error) {
+    return open_payload((npz_archive *)zip, index, false, payload, error);
+}
+
 static void npz_quiesce(npyx_archive *base) {
     npz_archive *archive = (npz_archive *)base;
     npz_ahead_stop(archive->ahead);

@@ -590,8 +590,8 @@ static npyx_status pickle_push_global(npyx_pickle *p, const char *module, size_t
     memcpy(text + module_nbytes + 1, name, name_nbytes);
     NPYX_TRY(npyx_pickle_new_text(p, (const uint8_t *)text, module_nbytes + 1 + name_nbytes, &made));
     made->kind = NPYX_OBJECT_GLOBAL;
-    if (p->options.globals != NULL)
-        NPYX_TRY(npyx_pickle_add_global(p, made, module_nbytes));
+    if (p->options.take_global != NULL)
+        NPYX_TRY(p->options.take_global(p, p->options.take_ctx, made, module_nbytes));
     return pickle_push(p, made);
 }
 
@@ -676,7 +676,7 @@ static npyx_status op_proto(npyx_pickle *p) {
 static npyx_status op_frame(npyx_pickle *p) {
     uint64_t nbytes;
     NPYX_TRY(pickle_number(p, 8, &nbytes));
-    return nbytes <= pickle_left(p) || p->options.globals != NULL
+    return nbytes <= pickle_left(p) || p->options.take_global != NULL
                ? NPYX_OK
                : npyx_pickle_fail(p, "a frame of %" PRIu64 " bytes, where %" PRIu64 " are left", nbytes,
                                   pickle_left(p));

@@ -21,15 +21,19 @@
 #include "io/source.h"
 #include "item/object.h"
 
-struct npyx_pickle_globals;
+/* Takes a global that the pickle names, `module.name`, whose module has so many bytes. */
+struct npyx_pickle;
+typedef npyx_status npyx_pickle_take_global(struct npyx_pickle *p, void *ctx, const npyx_object *global,
+                                            size_t module_nbytes);
 
 typedef struct npyx_pickle_options {
     bool takes_ids; /* persistent ids are no errors */
     /* It is that of a file whose arrays are read in place: byte strings of NPYX_PICKLE_LEFT_NBYTES or more
      * stay in it (NPYX_OBJECT_LEFT). */
     bool is_file;
-    bool is_joblib;                      /* there may be arrays between opcodes */
-    struct npyx_pickle_globals *globals; /* collects those that it names; NULL: nobody wants them */
+    bool is_joblib;                       /* there may be arrays between opcodes */
+    npyx_pickle_take_global *take_global; /* NULL: nobody wants them */
+    void *take_ctx;
 } npyx_pickle_options;
 
 /* Reads the pickle at off into the arena, where its bytes are kept, too. *object is its result, not measured;
@@ -161,14 +165,8 @@ npyx_status npyx_pickle_entry(npyx_pickle *p, const npyx_object *dict, const cha
 /* Sets the object's state. */
 npyx_status npyx_pickle_build(npyx_pickle *p, npyx_object *object, npyx_object *state);
 
-/* ---- globals: pickle_globals.c ---- */
-
-/* Counts one in p->globals, `module.name`, whose module has so many bytes. */
-npyx_status npyx_pickle_add_global(npyx_pickle *p, const npyx_object *global, size_t module_nbytes);
-
-/* Whether it is read as data: a class or a function of the tables, of NumPy's or of PyTorch's. None of them
- * gives a way to others, as getattr does, which is therefore not known. */
-npyx_status npyx_pickle_know_global(npyx_pickle *p, const npyx_object *global, bool *is_known);
+/* Whether a global is read as data: a class or a function of the tables, or NumPy's. None of them gives a way
+ * to others, as getattr does, which is therefore not known. */
 bool npyx_pickle_is_known_class(const npyx_object *global); /* pickle_classes.c */
 npyx_status npyx_pickle_know_numpy(npyx_pickle *p, const npyx_object *global,
                                    bool *is_known); /* pickle_numpy.c */

@@ -32,7 +32,8 @@ npyx_pickle_global npyx_pickle_globals_at(const npyx_pickle_globals *globals, in
                                 .is_known = facts->is_known};
 }
 
-npyx_status npyx_pickle_know_global(npyx_pickle *p, const npyx_object *global, bool *is_known) {
+/* Of all tables of what is read as data. */
+static npyx_status globals_know(npyx_pickle *p, const npyx_object *global, bool *is_known) {
     *is_known = npyx_pickle_is_known_class(global) || npyx_object_arrays_know(global);
     return *is_known ? NPYX_OK : npyx_pickle_know_numpy(p, global, is_known);
 }
@@ -48,8 +49,8 @@ static npyx_status globals_make_key(npyx_pickle_globals *globals, const npyx_obj
     return npyx_buffer_check(&globals->key, error);
 }
 
-static npyx_status globals_add_new(npyx_pickle *p, const npyx_object *global, size_t module_nbytes) {
-    npyx_pickle_globals *globals = p->options.globals;
+static npyx_status globals_add_new(npyx_pickle *p, npyx_pickle_globals *globals, const npyx_object *global,
+                                   size_t module_nbytes) {
     const npyx_buffer *key = &globals->key;
     int64_t n = globals->names.count;
     NPYX_TRY(npyx_pickle_spend(p, key->nbytes + 2 * sizeof *globals->facts));
@@ -58,17 +59,18 @@ static npyx_status globals_add_new(npyx_pickle *p, const npyx_object *global, si
     NPYX_TRY(npyx_check_memory(facts, p->error));
     globals->facts = facts;
     facts[n] = (npyx_pickle_global_facts){.module_nbytes = module_nbytes, .count = 1};
-    NPYX_TRY(npyx_pickle_know_global(p, global, &facts[n].is_known));
+    NPYX_TRY(globals_know(p, global, &facts[n].is_known));
     return npyx_name_set_add(&globals->names, key->bytes, key->nbytes, p->error);
 }
 
-npyx_status npyx_pickle_add_global(npyx_pickle *p, const npyx_object *global, size_t module_nbytes) {
-    npyx_pickle_globals *globals = p->options.globals;
+/* An npyx_pickle_take_global. */
+static npyx_status globals_add(npyx_pickle *p, void *ctx, const npyx_object *global, size_t module_nbytes) {
+    npyx_pickle_globals *globals = ctx;
     NPYX_TRY(npyx_pickle_work(p, global->text.nbytes)); /* a name may be a text of megabytes in the memo */
     NPYX_TRY(globals_make_key(globals, global, module_nbytes, p->error));
     int64_t i = npyx_name_set_find(&globals->names, globals->key.bytes, globals->key.nbytes, NULL);
     if (i < 0)
-        return globals_add_new(p, global, module_nbytes);
+        return globals_add_new(p, globals, global, module_nbytes);
     globals->facts[i].count++;
     return NPYX_OK;
 }
@@ -77,7 +79,8 @@ npyx_status npyx_pickle_add_global(npyx_pickle *p, const npyx_object *global, si
 
 npyx_status npyx_pickle_globals_read(npyx_pickle_globals *globals, npyx_source *source, int64_t off,
                                      int64_t *end_off, npyx_error *error) {
-    const npyx_pickle_options options = {.takes_ids = true, .is_file = true, .globals = globals};
+    const npyx_pickle_options options = {
+        .takes_ids = true, .is_file = true, .take_global = globals_add, .take_ctx = globals};
     npyx_arena arena = {.host = globals->key.host};
     npyx_budget budget = npyx_budget_of_none(arena.host);
     npyx_object *object;

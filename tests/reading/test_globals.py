@@ -230,6 +230,15 @@ def test_zips(db, folder):
     contents = (folder / "x.zip").read_bytes()
     assert rows(db, b"#!/bin/sh\n" + contents, "name, module, qualname, error IS NULL") == got
     assert rows(db, unsafe + contents, "name, module, qualname, error IS NULL") == [("", *SYSTEM, 1), *got], "a pickle and a zip in one"
+    far = "is a zip inside a zip, which is looked into only if it is stored and holds no other"
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        with zipfile.ZipFile("y.zip", "w", method) as out:
+            out.writestr("x.zip", contents)
+            out.writestr("OLD.PKL", BY_HAND["GLOBAL"])
+        inside = [(f"x.zip:{name}", *rest) for name, *rest in got]
+        want = inside if method == zipfile.ZIP_STORED else [("x.zip", None, None, 0)]
+        assert rows(db, "y.zip", "name, module, qualname, error IS NULL") == [*want, ("OLD.PKL", "os", "system", 1)]
+    assert rows(db, "y.zip", "error")[0] == (f"npyext: y.zip:x.zip: {far}",)
     tree = {"w": tensor("Float", "0", 4, 0, (4,), (1,)), "x": Call("os", "system", "ls")}
     storages = {"0": b"\x80\x02 chance..", "1": unsafe}
     got = rows(db, torch_zip(tree, storages), "name, module, qualname, known, error")
@@ -247,6 +256,8 @@ def test_old_torch_files(db):
     for protocol in (2, 3, 4, 5):
         contents = torch_legacy(tree, {"0": (4, b"cos\nsystem\n.....")}, protocol)
         assert rows(db, contents) == [("torch._utils", "_rebuild_tensor_v2", 1), ("torch", "FloatStorage", 1), ("os", "system", 1)]
+    assert rows(db, torch_legacy([], {"0": (0x0280, b"\x80\x04\0" * 900)})) == [], "a storage that begins with PROTO"
+    assert rows(db, torch_legacy([], {}) + pickle.dumps(Unsafe(), 2), "module") == [(SYSTEM[0],)]
     magic = pickle.dumps(0x1950A86A20F9469CFC6C, 2)
     others = [pickle.dumps(value, 2) for value in (1001, {}, [], [])]
     for place in range(1, 5):
@@ -271,6 +282,8 @@ def test_tars_and_compressed_files(db, folder):
     # A tar begins with a name, and that may be a pickle.
     (folder / "y.pkl").write_bytes(tars.tar(tars.member("cos\nsystem\n(S'ls'\ntR.", b"")))
     assert rows(db, "y.pkl", "name, module, error") == [("", "os", None)]
+    sparse = tars.tar(tars.gnu_sparse("s.pkl", [(0, unsafe)], 600), tars.member("a.pkl", unsafe))
+    assert rows(db, sparse, "name, module, error_kind") == [("s.pkl", None, "unsupported"), ("a.pkl", SYSTEM[0], None)]
     assert rows(db, contents[:530], "module, error IS NULL")[-1] == (None, 0)
 
 
