@@ -289,7 +289,8 @@ static npyx_status globals_judge(globals_cursor *cursor, npyx_status status, boo
         level->trust = GLOBALS_BY_MAGIC;
         level->is_storage = true;
     }
-    cursor->has_fault = status != NPYX_OK && (is_pickle || cursor->globals.names.count > 0);
+    cursor->has_fault =
+        status == NPYX_IO || (status != NPYX_OK && (is_pickle || cursor->globals.names.count > 0));
     return NPYX_OK;
 }
 
