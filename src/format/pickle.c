@@ -26,95 +26,10 @@ static void *pickle_grow(npyx_pickle *p, void *values, int64_t n, int64_t *capac
     return grown;
 }
 
-/* How many bytes the source still has, as far as it knows. */
-static uint64_t pickle_left(const npyx_pickle *p) {
-    int64_t nbytes = p->source->nbytes - npyx_pickle_off(p);
-    return nbytes < 0 ? 0 : (uint64_t)nbytes;
-}
-
-static npyx_status pickle_read_piece(npyx_pickle *p, uint8_t *piece, size_t left_nbytes, size_t nbytes) {
-    size_t read_nbytes;
-    if (left_nbytes > 0)
-        memcpy(piece, p->next, left_nbytes);
-    NPYX_TRY(npyx_source_read(p->source, p->end_off, piece + left_nbytes, nbytes, &read_nbytes, p->error));
-    npyx_budget_add(p->budget, read_nbytes);
-    p->objects->text_nbytes = p->budget->allowed_nbytes;
-    p->next = piece;
-    p->end = piece + left_nbytes + read_nbytes;
-    p->end_off += (int64_t)read_nbytes;
-    return npyx_poll(p->arena->host, p->error);
-}
-
-/* Reads on until nbytes are there, or all. A piece begins with what is left of the one before. What a length
- * says need not exist, so a long piece is made of pieces, each as long as all that has come. */
-static npyx_status pickle_fill(npyx_pickle *p, uint64_t nbytes) {
-    while ((uint64_t)(p->end - p->next) < nbytes && p->end_off < p->source->nbytes) {
-        size_t left_nbytes = (size_t)(p->end - p->next), more_nbytes = 2 * p->piece_nbytes;
-        more_nbytes = more_nbytes < NPYX_PICKLE_PIECE_NBYTES ? more_nbytes : NPYX_PICKLE_PIECE_NBYTES;
-        more_nbytes = more_nbytes < NPYX_PICKLE_FIRST_NBYTES ? NPYX_PICKLE_FIRST_NBYTES : more_nbytes;
-        p->piece_nbytes = more_nbytes;
-        more_nbytes = more_nbytes < left_nbytes ? left_nbytes : more_nbytes;
-        if ((int64_t)more_nbytes > p->source->nbytes - p->end_off)
-            more_nbytes = (size_t)(p->source->nbytes - p->end_off);
-        uint8_t *piece = npyx_arena_alloc(p->arena, left_nbytes + more_nbytes);
-        NPYX_TRY(npyx_check_memory(piece, p->error));
-        NPYX_TRY(pickle_read_piece(p, piece, left_nbytes, more_nbytes));
-        if ((size_t)(p->end - piece) < left_nbytes + more_nbytes)
-            break;
-    }
-    return NPYX_OK;
-}
-
-static npyx_status pickle_take(npyx_pickle *p, uint64_t nbytes, const uint8_t **bytes) {
-    if (nbytes > (uint64_t)(p->end - p->next) && nbytes <= pickle_left(p))
-        NPYX_TRY(pickle_fill(p, nbytes));
-    if (nbytes > (uint64_t)(p->end - p->next))
-        return npyx_pickle_fail(p, "%" PRIu64 " bytes are wanted, the pickle ends after %" PRIu64, nbytes,
-                                pickle_left(p));
-    *bytes = p->next;
-    p->next += (size_t)nbytes;
-    return NPYX_OK;
-}
-
-npyx_status npyx_pickle_take_byte(npyx_pickle *p, uint8_t *byte) {
-    const uint8_t *bytes;
-    NPYX_TRY(pickle_take(p, 1, &bytes));
-    *byte = *bytes;
-    return NPYX_OK;
-}
-
-/* Whether there is a file in which such a string stays. One that goes beyond its end is read, and fails. */
-static bool pickle_leaves(const npyx_pickle *p, uint64_t nbytes) {
-    return p->options.is_file && nbytes >= (uint64_t)NPYX_PICKLE_LEFT_NBYTES && nbytes <= pickle_left(p);
-}
-
-/* What is read after it may be left, too, so it begins with little. */
-static npyx_status pickle_leave(npyx_pickle *p, int64_t nbytes, npyx_object **object) {
-    NPYX_TRY(npyx_pickle_new(p, NPYX_OBJECT_LEFT, object));
-    (*object)->left.off = npyx_pickle_off(p);
-    (*object)->left.nbytes = nbytes;
-    if (nbytes <= p->end - p->next) {
-        p->next += nbytes;
-    } else {
-        p->end_off = (*object)->left.off + nbytes;
-        p->next = p->end;
-        p->piece_nbytes = 0;
-    }
-    return NPYX_OK;
-}
-
-npyx_status npyx_pickle_take_bytes(npyx_pickle *p, uint64_t nbytes, npyx_object **object) {
-    const uint8_t *bytes;
-    if (pickle_leaves(p, nbytes))
-        return pickle_leave(p, (int64_t)nbytes, object);
-    NPYX_TRY(pickle_take(p, nbytes, &bytes));
-    return npyx_pickle_new_bytes(p, NPYX_OBJECT_BYTES, bytes, (size_t)nbytes, object);
-}
-
 /* An unsigned number of 1, 2, 4 or 8 bytes, little-endian. */
 static npyx_status pickle_number(npyx_pickle *p, int nbytes, uint64_t *number) {
     const uint8_t *bytes;
-    NPYX_TRY(pickle_take(p, (uint64_t)nbytes, &bytes));
+    NPYX_TRY(npyx_pickle_take(p, (uint64_t)nbytes, &bytes));
     *number = 0;
     for (int i = nbytes; i > 0; i--)
         *number = *number << 8 | bytes[i - 1];
@@ -132,7 +47,7 @@ static npyx_status pickle_take_counted(npyx_pickle *p, int number_nbytes, bool i
                                        const uint8_t **bytes, size_t *nbytes) {
     uint64_t number;
     NPYX_TRY(pickle_count(p, number_nbytes, is_signed, &number));
-    NPYX_TRY(pickle_take(p, number, bytes));
+    NPYX_TRY(npyx_pickle_take(p, number, bytes));
     *nbytes = (size_t)number;
     return NPYX_OK;
 }
@@ -142,7 +57,7 @@ static npyx_status pickle_line(npyx_pickle *p, const char **line, size_t *nbytes
     size_t looked_nbytes = 0;
     const uint8_t *end = NULL;
     while (end == NULL) {
-        NPYX_TRY(pickle_fill(p, looked_nbytes + 1));
+        NPYX_TRY(npyx_pickle_fill(p, looked_nbytes + 1));
         if ((size_t)(p->end - p->next) == looked_nbytes)
             return npyx_pickle_fail(p, "its line has no end");
         end = memchr(p->next + looked_nbytes, '\n', (size_t)(p->end - p->next) - looked_nbytes);
@@ -246,7 +161,7 @@ static npyx_status pickle_push_real(npyx_pickle *p, double real) {
 
 static npyx_status op_binfloat(npyx_pickle *p) {
     const uint8_t *bytes;
-    NPYX_TRY(pickle_take(p, 8, &bytes));
+    NPYX_TRY(npyx_pickle_take(p, 8, &bytes));
     return pickle_push_real(p, npyx_load_f64(bytes, true));
 }
 
@@ -349,12 +264,12 @@ static npyx_status op_counted_str(npyx_pickle *p, int number_nbytes) {
     const uint8_t *bytes;
     npyx_object *made;
     NPYX_TRY(pickle_count(p, number_nbytes, true, &nbytes));
-    if (pickle_leaves(p, nbytes)) { /* too long for a text that matters here */
-        NPYX_TRY(pickle_leave(p, (int64_t)nbytes, &made));
+    if (npyx_pickle_leaves(p, nbytes)) { /* too long for a text that matters here */
+        NPYX_TRY(npyx_pickle_take_bytes(p, nbytes, &made));
         made->is_str = true;
         return pickle_push(p, made);
     }
-    NPYX_TRY(pickle_take(p, nbytes, &bytes));
+    NPYX_TRY(npyx_pickle_take(p, nbytes, &bytes));
     return pickle_push_str(p, bytes, (size_t)nbytes);
 }
 
@@ -676,10 +591,10 @@ static npyx_status op_proto(npyx_pickle *p) {
 static npyx_status op_frame(npyx_pickle *p) {
     uint64_t nbytes;
     NPYX_TRY(pickle_number(p, 8, &nbytes));
-    return nbytes <= pickle_left(p) || p->options.take_global != NULL
+    return nbytes <= npyx_pickle_left(p) || p->options.take_global != NULL
                ? NPYX_OK
                : npyx_pickle_fail(p, "a frame of %" PRIu64 " bytes, where %" PRIu64 " are left", nbytes,
-                                  pickle_left(p));
+                                  npyx_pickle_left(p));
 }
 
 static npyx_status op_stop(npyx_pickle *p) {
@@ -825,7 +740,7 @@ static npyx_status pickle_run(npyx_pickle *p, npyx_object **object) {
         p->op_off = npyx_pickle_off(p);
         p->op_name = NULL;
         if (p->next == p->end)
-            NPYX_TRY(pickle_fill(p, 1));
+            NPYX_TRY(npyx_pickle_fill(p, 1));
         if (p->next == p->end)
             return npyx_pickle_fail(p, "it ends without STOP");
         const uint8_t byte = *p->next++;
@@ -850,7 +765,7 @@ static void pickle_clear(const npyx_pickle *p) {
     npyx_free(p->arena->host, p->memo);
 }
 
-npyx_status npyx_pickle_read_nested(npyx_pickle *p, npyx_object **object) {
+static npyx_status pickle_read_nested(npyx_pickle *p, npyx_object **object) {
     npyx_pickle nested = *p;
     nested.stack = nested.memo = NULL;
     nested.marks = NULL;
@@ -882,6 +797,7 @@ npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, npyx_source
                      .end_off = off,
                      .begin_off = off,
                      .op_off = off,
+                     .read_nested = pickle_read_nested,
                      .error = error};
     npyx_status status = pickle_constants(&p);
     if (status == NPYX_OK)

@@ -76,6 +76,8 @@ typedef struct npyx_pickle {
     bool has_stopped;
     bool is_nested;     /* a pickle in another one */
     npyx_status failed; /* why an allocation returned NULL */
+    /* The result of a pickle that begins with the next byte and has a stack and a memo of its own. */
+    npyx_status (*read_nested)(struct npyx_pickle *p, npyx_object **object);
     npyx_error *error;
 } npyx_pickle;
 
@@ -91,14 +93,22 @@ static inline int64_t npyx_pickle_off(const npyx_pickle *p) {
     return p->end_off - (p->end - p->next);
 }
 
-/* The next nbytes, as a BYTES or, of a file and where they are many, as an NPYX_OBJECT_LEFT. */
+/* ---- bytes: pickle_bytes.c ---- */
+
+/* How many bytes the source still has, as far as it knows. */
+uint64_t npyx_pickle_left(const npyx_pickle *p);
+
+/* Reads on until nbytes are between next and end, or all. */
+npyx_status npyx_pickle_fill(npyx_pickle *p, uint64_t nbytes);
+
+/* The next nbytes, in place. NPYX_CORRUPT if there are fewer. */
+npyx_status npyx_pickle_take(npyx_pickle *p, uint64_t nbytes, const uint8_t **bytes);
+
+/* The same as a BYTES or, if they stay in the file, as an NPYX_OBJECT_LEFT. */
 npyx_status npyx_pickle_take_bytes(npyx_pickle *p, uint64_t nbytes, npyx_object **object);
 
-/* The next byte. */
-npyx_status npyx_pickle_take_byte(npyx_pickle *p, uint8_t *byte);
-
-/* The result of a pickle that begins with the next byte and has a stack and a memo of its own. */
-npyx_status npyx_pickle_read_nested(npyx_pickle *p, npyx_object **object);
+/* Whether so many stay in the file. */
+bool npyx_pickle_leaves(const npyx_pickle *p, uint64_t nbytes);
 
 /* ---- the account ---- */
 
@@ -154,14 +164,15 @@ bool npyx_pickle_is_global(const npyx_object *object, const char *name);
 npyx_object *npyx_pickle_part(const npyx_object *object, uint32_t i);
 bool npyx_pickle_integer_of(const npyx_object *object, int64_t *integer);
 
+/* The value of the last key of a dict that is this text; NPYX_DONE: there is none, or it is no dict. */
+npyx_status npyx_pickle_entry(npyx_pickle *p, const npyx_object *dict, const char *key,
+                              const npyx_object **value);
+
 /* ---- what would have been called: pickle_classes.c ---- */
 
 /* The node of callable(*args, **kwargs); kwargs may be NULL. args is a TUPLE. */
 npyx_status npyx_pickle_call(npyx_pickle *p, npyx_object *callable, npyx_object *args, npyx_object *kwargs,
                              npyx_object **object);
-/* The value of the last key of a dict that is this text; NPYX_DONE: there is none, or it is no dict. */
-npyx_status npyx_pickle_entry(npyx_pickle *p, const npyx_object *dict, const char *key,
-                              const npyx_object **value);
 /* Sets the object's state. */
 npyx_status npyx_pickle_build(npyx_pickle *p, npyx_object *object, npyx_object *state);
 

@@ -313,20 +313,6 @@ static bool class_wide_of(const npyx_object *object, npyx_wide *wide) {
     return true;
 }
 
-npyx_status npyx_pickle_entry(npyx_pickle *p, const npyx_object *dict, const char *key,
-                              const npyx_object **value) {
-    if (dict->kind != NPYX_OBJECT_DICT)
-        return NPYX_DONE;
-    for (uint32_t i = dict->list.count; i > 0; i -= 2) {
-        NPYX_TRY(npyx_pickle_work(p, sizeof(npyx_object)));
-        if (npyx_pickle_is_text(dict->list.items[i - 2], key)) {
-            *value = dict->list.items[i - 1];
-            return NPYX_OK;
-        }
-    }
-    return NPYX_DONE;
-}
-
 /* A UUID is made without arguments, and its number is its state. */
 static npyx_status build_uuid(npyx_pickle *p, npyx_object *object, const npyx_object *state) {
     const npyx_object *integer;

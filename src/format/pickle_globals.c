@@ -85,7 +85,11 @@ npyx_status npyx_pickle_globals_read(npyx_pickle_globals *globals, npyx_source *
     npyx_budget budget = npyx_budget_of_none(arena.host);
     npyx_object *object;
     npyx_pickle_globals_reset(globals);
-    npyx_status status = npyx_pickle_read(&arena, &budget, source, off, options, &object, end_off, error);
+    int64_t reached_off = off;
+    npyx_status status =
+        npyx_pickle_read(&arena, &budget, source, off, options, &object, &reached_off, error);
     npyx_arena_clear(&arena);
+    if (status == NPYX_OK)
+        *end_off = reached_off;
     return status;
 }

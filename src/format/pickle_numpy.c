@@ -516,7 +516,7 @@ npyx_status npyx_pickle_build_joblib(npyx_pickle *p, npyx_object *object, const 
     npyx_object_array *array;
     npyx_object *items;
     int64_t nelem, nbytes, alignment_nbytes;
-    uint8_t padding_nbytes = 0;
+    const uint8_t *padding_nbytes;
     if (!p->options.is_joblib || p->is_nested)
         return NPYX_DONE;
     NPYX_TRY(npyx_pickle_entry(p, state, "shape", &shape));
@@ -530,16 +530,17 @@ npyx_status npyx_pickle_build_joblib(npyx_pickle *p, npyx_object *object, const 
     *array = (npyx_object_array){0};
     NPYX_TRY(numpy_dtype(p, dtype, 0, &array->dtype));
     if (array->dtype->has_objects) {
-        NPYX_TRY(npyx_pickle_read_nested(p, &items));
+        NPYX_TRY(p->read_nested(p, &items));
         *object = *items;
         return NPYX_OK;
     }
     NPYX_TRY(numpy_shape(p, shape, &array->ndim, &array->shape, &nelem));
     if (!npyx_multiply_i64(nelem, array->dtype->itemsize, &nbytes))
         return NPYX_DONE;
-    if (npyx_pickle_integer_of(alignment, &alignment_nbytes))
-        NPYX_TRY(npyx_pickle_take_byte(p, &padding_nbytes));
-    NPYX_TRY(npyx_pickle_take_bytes(p, padding_nbytes, &items));
+    if (npyx_pickle_integer_of(alignment, &alignment_nbytes)) {
+        NPYX_TRY(npyx_pickle_take(p, 1, &padding_nbytes));
+        NPYX_TRY(npyx_pickle_take(p, *padding_nbytes, &padding_nbytes));
+    }
     NPYX_TRY(npyx_pickle_take_bytes(p, (uint64_t)nbytes, &items));
     NPYX_TRY(numpy_take_items(p, array, nelem, npyx_pickle_is_text(order, "F"), items));
     object->kind = NPYX_OBJECT_ARRAY;

@@ -231,3 +231,17 @@ npyx_status npyx_pickle_new_integer(npyx_pickle *p, const uint8_t *bytes, size_t
     (*object)->kind = NPYX_OBJECT_WIDE;
     return NPYX_OK;
 }
+
+npyx_status npyx_pickle_entry(npyx_pickle *p, const npyx_object *dict, const char *key,
+                              const npyx_object **value) {
+    if (dict->kind != NPYX_OBJECT_DICT)
+        return NPYX_DONE;
+    for (uint32_t i = dict->list.count; i > 0; i -= 2) {
+        NPYX_TRY(npyx_pickle_work(p, sizeof(npyx_object)));
+        if (npyx_pickle_is_text(dict->list.items[i - 2], key)) {
+            *value = dict->list.items[i - 1];
+            return NPYX_OK;
+        }
+    }
+    return NPYX_DONE;
+}

@@ -196,7 +196,7 @@ static npyx_status object_hold_fields(npyx_arena *arena, const npyx_dtype *dtype
 
 npyx_status npyx_object_array_to_c_order(const npyx_object_array *array, int64_t nelem, uint8_t *items,
                                          npyx_budget *budget, npyx_error *error) {
-    int64_t itemsize = array->dtype->itemsize, index[NPYX_MAX_NDIM] = {0}, strides[NPYX_MAX_NDIM];
+    int64_t itemsize = array->dtype->itemsize, index[NPYX_MAX_NDIM] = {0}, strides[NPYX_MAX_NDIM] = {0};
     int64_t stride = itemsize, off = 0;
     for (int axis = 0; axis < array->ndim; axis++) {
         strides[axis] = stride;
