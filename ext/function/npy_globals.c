@@ -209,7 +209,7 @@ static npyx_status globals_next_member(globals_cursor *cursor, npyx_error *error
     npyx_source *source = NULL;
     npyx_status status = npyx_tar_next(&level->walk, error);
     level->is_over = status != NPYX_OK;
-    level->next = member->header_off;
+    level->next = status == NPYX_OK ? member->header_off : level->walk.off;
     bool is_sparse = status == NPYX_OK && member->type == NPYX_TAR_SPARSE;
     if (status != NPYX_OK || (member->type != NPYX_TAR_FILE && !is_sparse))
         return status == NPYX_DONE ? NPYX_OK : status;
@@ -228,12 +228,13 @@ static npyx_status globals_next_entry(globals_cursor *cursor, npyx_error *error)
     globals_level *level = globals_at(cursor);
     npyx_source *source = NULL;
     npyx_entry entry;
-    npyx_status status = npyx_archive_entry(level->zip, level->next, &entry, error);
+    const int64_t index = level->next++;
+    npyx_status status = npyx_archive_entry(level->zip, index, &entry, error);
     level->is_over = status != NPYX_OK;
     if (status != NPYX_OK)
         return status == NPYX_DONE ? NPYX_OK : status;
     NPYX_TRY(globals_set_name(cursor, entry.name, entry.name_nbytes, error));
-    NPYX_TRY(npyx_archive_npz_open_unchecked(level->zip, level->next++, &source, error));
+    NPYX_TRY(npyx_archive_npz_open_unchecked(level->zip, index, &source, error));
     const globals_trust trust = globals_trust_in(entry.name, entry.name_nbytes);
     const bool is_storage = trust == GLOBALS_BY_MAGIC && level->zip != level->archive;
     NPYX_TRY(globals_enter(cursor, source, trust, error));
@@ -250,6 +251,7 @@ static npyx_status globals_end_pickles(globals_cursor *cursor, npyx_error *error
         return NPYX_OK;
     }
     level->is_over = true;
+    level->nleft = -1;
     if (cursor->depth > 1 || level->is_array)
         return NPYX_OK;
     npyx_status status = globals_open_zip(level, true, error);
@@ -375,7 +377,8 @@ static void globals_array_key(sqlite3_context *context, npyext_cursor *base) {
     uint64_t key = (uint64_t)npyext_scan_array_key(&base->scan);
     for (int i = 0; i < cursor->depth; i++) {
         const globals_level *level = &cursor->levels[i];
-        key = (key ^ (uint64_t)level->next) * 0x9e3779b97f4a7c15u + (uint64_t)level->nleft;
+        key = (key ^ (uint64_t)level->next) * 0x9e3779b97f4a7c15u;
+        key = (key ^ (uint64_t)level->nleft) * 0x9e3779b97f4a7c15u;
     }
     sqlite3_result_int64(context, (int64_t)(key + (uint64_t)cursor->row));
 }
