@@ -291,6 +291,8 @@ static npyx_status globals_judge(globals_cursor *cursor, npyx_status status, boo
         level->trust = GLOBALS_BY_MAGIC;
         level->is_storage = true;
     }
+    if (status == NPYX_IO) /* which is no fault of the pickle's, and may pass */
+        npyx_pickle_globals_reset(&cursor->globals);
     cursor->has_fault =
         status == NPYX_IO || (status != NPYX_OK && (is_pickle || cursor->globals.names.count > 0));
     return NPYX_OK;
