@@ -60,12 +60,10 @@ static npyx_status survey_next_file(survey_cursor *survey, npyx_error *error) {
     return status == NPYX_OK ? NPYX_DONE : status;
 }
 
-/* An empty zip is an .npz without arrays; any other is something else. */
-static npyx_status survey_check_zip(npyx_archive *archive, npyx_error *error) {
-    npyx_entry entry;
-    bool has_entries =
-        archive->format == NPYX_FORMAT_NPZ && npyx_archive_entry(archive, 0, &entry, error) == NPYX_OK;
-    return has_entries ? npyx_archive_fail_without_arrays(archive, error) : NPYX_OK;
+/* The row of a file without arrays says what it is, if that is another kind of file. */
+static void survey_tell_zip(npyext_scan *scan) {
+    npyx_archive *archive = scan->opened.archive;
+    scan->has_error = archive->format == NPYX_FORMAT_NPZ && npyx_archive_is_other_zip(archive, &scan->error);
 }
 
 static npyx_status survey_step(npyext_cursor *cursor, npyx_error *error) {
@@ -85,7 +83,9 @@ static npyx_status survey_step(npyext_cursor *cursor, npyx_error *error) {
     scan->index = -1;
     scan->next_index = INT64_MAX;
     bool is_row = status == NPYX_DONE && survey->nrows_of_file == 0 && methods_of(cursor)->lists_empty;
-    return is_row ? survey_check_zip(scan->opened.archive, error) : status;
+    if (is_row)
+        survey_tell_zip(scan);
+    return is_row ? NPYX_OK : status;
 }
 
 /* Describes the current entry in the selection's array, whose is_known tells whether that succeeded. */

@@ -121,8 +121,8 @@ static inline npyx_status npyx_archive_describe(npyx_archive *archive, int64_t i
 /* The failure of an entry that should be an array but is not. */
 npyx_status npyx_archive_fail_no_array(npyx_error *error);
 
-/* The failure of a zip that has entries, none of which is an array. */
-npyx_status npyx_archive_fail_without_arrays(npyx_archive *archive, npyx_error *error);
+/* Whether a zip has entries, none of which is named as an array is: error says what it is instead. */
+bool npyx_archive_is_other_zip(npyx_archive *archive, npyx_error *error);
 
 /* The zip that a torch file is, NULL if it is none. It lives as long as the archive. */
 npyx_archive *npyx_archive_torch_zip(npyx_archive *archive);

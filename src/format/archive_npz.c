@@ -5,6 +5,7 @@
 #include "header.h"
 #include "io/first_bytes.h"
 #include "io/inflate.h"
+#include "text/span.h"
 
 /* APPNOTE 4.3.7, and the zip64 extra field that numpy.savez puts in every local header. */
 enum { LOCAL_HEADER_NBYTES = 30, USUAL_EXTRA_NBYTES = 20, USUAL_NAME_NBYTES = 100 };
@@ -501,7 +502,7 @@ npyx_status npyx_archive_npz_open(npyx_source *source, bool is_prefixed, npyx_ar
     return status;
 }
 
-npyx_status npyx_archive_fail_without_arrays(npyx_archive *archive, npyx_error *error) {
+bool npyx_archive_is_other_zip(npyx_archive *archive, npyx_error *error) {
     static const struct {
         const char *filename, *what;
     } kinds[] = {{"model.weights.h5", " (it is a Keras model)"},
@@ -509,16 +510,20 @@ npyx_status npyx_archive_fail_without_arrays(npyx_archive *archive, npyx_error *
                  {"META-INF/MANIFEST.MF", " (it is a Java archive)"},
                  {"mimetype", " (it is a document)"}};
     const char *what = "";
+    int64_t nentries = 0;
     npyx_entry entry;
     npyx_error unseen;
-    for (int64_t i = 0; *what == '\0' && npyx_archive_entry(archive, i, &entry, &unseen) == NPYX_OK; i++) {
-        for (size_t j = 0; j < sizeof kinds / sizeof kinds[0]; j++) {
-            if (npyx_is_same(entry.name, entry.name_nbytes, kinds[j].filename, strlen(kinds[j].filename)))
-                what = kinds[j].what;
-        }
+    for (; npyx_archive_entry(archive, nentries, &entry, &unseen) == NPYX_OK; nentries++) {
+        const npyx_span filename = {entry.zip->filename, entry.zip->filename_nbytes};
+        if (npyx_span_ends(filename, ".npy"))
+            return false;
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+            what = npyx_span_is(filename, kinds[i].filename) ? kinds[i].what : what;
     }
-    return npyx_fail_as(error, NPYX_KIND_UNKNOWN, NPYX_CORRUPT, -1,
-                        "is a zip without arrays%s; npz_members lists it", what);
+    if (nentries > 0)
+        (void)npyx_fail_as(error, NPYX_KIND_UNKNOWN, NPYX_CORRUPT, -1,
+                           "is a zip without arrays%s; npz_members lists it", what);
+    return nentries > 0;
 }
 
 const char *npyx_zip_method_name(int method) {

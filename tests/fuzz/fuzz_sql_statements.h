@@ -37,9 +37,6 @@ static const statement statements[] = {
     {"SELECT name, crc_ok, error FROM npz_members(?1, ?2)", NULL, NULL},
     {"SELECT *, array_key FROM ten_arrays(?1)", NULL, NULL},
     {"SELECT name, error FROM ten_arrays(?1, 'skip') WHERE name = ?2", NULL, NULL},
-    {"SELECT *, error_kind, array_key FROM npy_globals(?1, ?2)", NULL, NULL},
-    {"SELECT name, module, qualname, count, known, error_kind FROM npy_globals('f', 'row')",
-     "SELECT name, module, qualname, count, known, error_kind FROM npy_globals(?1, 'row')", NULL},
     {"SELECT name, idx, format, dtype, descr, shape, strides, fields, data_offset, compression FROM "
      "npy_meta('f')",
      "SELECT name, idx, format, dtype, descr, shape, strides, fields, data_offset, compression FROM "
@@ -445,6 +442,9 @@ static const statement statements[] = {
      "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='a')"},
     {"UPDATE OR IGNORE t SET value = (SELECT data FROM npy_rows(?5) r WHERE r.row = t.rowid - 1)", NULL,
      "CREATE VIRTUAL TABLE temp.t USING npy('f', mode='r+')"},
+    {"SELECT *, error_kind, array_key FROM npy_globals(?1, ?2)", NULL, NULL},
+    {"SELECT name, module, qualname, count, known, error_kind FROM npy_globals('f', 'row')",
+     "SELECT name, module, qualname, count, known, error_kind FROM npy_globals(?1, 'row')", NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

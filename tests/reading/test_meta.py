@@ -232,12 +232,16 @@ def test_meta_of_archives(connect, tmp_path):
 
 
 def test_an_archive_without_arrays_is_one_row(connect, tmp_path):
+    """A zip of other files says so; one is not what it seems if nothing in it is named as an array."""
     db, path = connect(), tmp_path / "none"
-    for contents in (zip_bytes([]), zip_bytes([("d.npy", b"no array")])):
+    other = "is a zip without arrays{}; npz_members lists it"
+    for entries, error in [([], None), ([("d.npy", b"no array")], None), ([("readme.txt", b"x"), ("d/", b"")], other.format("")),
+                           ([("config.json", b"{}"), ("model.weights.h5", b"")], other.format(" (it is a Keras model)")), ([("[Content_Types].xml", b"")], other.format(" (it is an Office document)"))]:
+        contents = zip_bytes(entries)
         path.write_bytes(contents)
         [row] = meta(db, str(path))
-        facts = {"format": "npz", "name": None, "idx": None, "shape": None, "file_size": len(contents), "error": None}
-        assert_has(row, facts, contents)
+        assert_has(row, {"format": "npz", "name": None, "idx": None, "shape": None, "file_size": len(contents)}, contents)
+        assert row["error"] == (None if error is None else f"npyext: {path}: {error}")
         assert db.execute("SELECT count(*) FROM npy_rows(?)", (contents,)).fetchone() == (0,)
 
 
