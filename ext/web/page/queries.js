@@ -3,7 +3,7 @@
 const literal = (text) => `'${text.replaceAll("'", "''")}'`;
 const identifier = (text) => `"${text.replaceAll('"', '""')}"`;
 
-const ALL_FILES = literal('**/*.{npy,npz,ten,tar,tar.gz,tgz,safetensors}');
+const ALL_FILES = literal('**/*.{npy,npz,ten,tar,tar.gz,tgz,safetensors,gguf,pt,pth,pkl,joblib}');
 const MOST_ITEMS_OF_A_PICTURE = 1 << 24;
 const MOST_COMPARED = 8;
 
@@ -30,7 +30,7 @@ function ofFormat(path, format) {
   const source = literal(path);
   if (format === 'npz') return [['Members of the .npz', `SELECT idx, name, is_array, dtype, shape, method, compressed_size, uncompressed_size\n  FROM npz_members(${source});`]];
   if (format === 'ten') return [['Arrays of the .ten', `SELECT idx, name, dtype, shape, data_offset\n  FROM ten_arrays(${source});`]];
-  if (format === 'safetensors') {
+  if (['safetensors', 'gguf', 'torch', 'pickle'].includes(format)) {
     return [
       ['Its metadata', `SELECT DISTINCT metadata FROM npy_meta(${source});`],
       ['The largest tensors', `SELECT name, dtype, shape, nbytes\n  FROM npy_meta(${source}) ORDER BY nbytes DESC LIMIT 20;`],

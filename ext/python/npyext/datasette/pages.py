@@ -12,7 +12,7 @@ from datasette import Forbidden, NotFound, Response
 from datasette.database import Database, QueryInterrupted
 from markupsafe import Markup
 
-SUFFIXES = (".npy", ".npz", ".ten", ".tar", ".tar.gz", ".tgz", ".safetensors")
+SUFFIXES = (".npy", ".npz", ".ten", ".tar", ".tar.gz", ".tgz", ".safetensors", ".gguf", ".pt", ".pth", ".pkl", ".joblib")
 NFILES = 50  # of a page
 NARRAYS = 200
 NROWS = 10
