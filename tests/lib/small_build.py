@@ -43,6 +43,8 @@ COUNTS = {
     "test_an_interrupt_while_a_shard_is_read",
     "queries/test_tables.py": "test_joins",
     "reading/test_cores.py": "test_few_descriptors_are_enough",
+    "reading/test_gguf.py": "test_only_the_blocks_asked_for_are_read",
+    "reading/test_pickles.py": "test_the_length_at_which_an_array_stays test_long_arrays_stay_in_the_file test_joblib_is_read_in_place",
     "reading/test_random_access.py": "",  # all of it
     "reading/test_reads.py": "",
     "reading/test_tunables_read.py": "test_deflated_members_are_read_by_other_threads_in_whole test_small_arrays_are_read_once_for_many_look_ups",
