@@ -108,6 +108,7 @@ npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_budget *b
 npyx_status npyx_found_add(npyx_found_archive *archive, npyx_budget *budget, npyx_object *root,
                            const char *prefix, npyx_error *error) {
     npyx_found_arrays found = {0};
+    NPYX_TRY(npyx_budget_work(budget, sizeof(npyx_found_root), error));
     npyx_status status = npyx_object_arrays_find(&archive->arena, budget, root, prefix, &found, error);
     if (status == NPYX_OK)
         status = npyx_found_add_all(archive, budget, root, &found, error);

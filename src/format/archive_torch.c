@@ -228,11 +228,13 @@ static npyx_status legacy_learn(npyx_found_archive *base, npyx_error *error) {
     torch_archive *archive = (torch_archive *)base;
     npyx_budget budget = npyx_budget_of_none(base->arena.host);
     npyx_object *objects[5];
+    npyx_pickle_rest rest = {0};
     int64_t off = 0;
     npyx_found_arrays found = {0};
     for (int i = 0; i < 5; i++)
         NPYX_TRY(npyx_pickle_read(&base->arena, &budget, base->base.source, off,
-                                  (npyx_pickle_options){.takes_ids = true}, &objects[i], &off, error));
+                                  (npyx_pickle_options){.takes_ids = true, .rest = &rest}, &objects[i], &off,
+                                  error));
     npyx_status status = npyx_object_arrays_find(&base->arena, &budget, objects[3], "", &found, error);
     if (status == NPYX_OK)
         status = legacy_find_itemsizes(archive, objects[4], &found, error);

@@ -799,11 +799,18 @@ npyx_status npyx_pickle_read(npyx_arena *arena, npyx_budget *budget, npyx_source
                      .op_off = off,
                      .read_nested = pickle_read_nested,
                      .error = error};
+    if (options.rest != NULL && options.rest->next != NULL) {
+        p.next = options.rest->next;
+        p.end = options.rest->end;
+        p.end_off += p.end - p.next;
+    }
     npyx_status status = pickle_constants(&p);
     if (status == NPYX_OK)
         status = pickle_run(&p, object);
     pickle_clear(&p);
     if (end_off != NULL)
         *end_off = npyx_pickle_off(&p);
+    if (options.rest != NULL)
+        *options.rest = (npyx_pickle_rest){p.next, p.end};
     return status;
 }

@@ -26,6 +26,11 @@ struct npyx_pickle;
 typedef npyx_status npyx_pickle_take_global(struct npyx_pickle *p, void *ctx, const npyx_object *global,
                                             size_t module_nbytes);
 
+/* What was read of the source after a pickle, for the next one in a row. Zero-initialise. */
+typedef struct npyx_pickle_rest {
+    const uint8_t *next, *end; /* in the arena; NULL: nothing */
+} npyx_pickle_rest;
+
 typedef struct npyx_pickle_options {
     bool takes_ids; /* persistent ids are no errors */
     /* It is that of a file whose arrays are read in place: byte strings of NPYX_PICKLE_LEFT_NBYTES or more
@@ -34,6 +39,7 @@ typedef struct npyx_pickle_options {
     bool is_joblib;                       /* there may be arrays between opcodes */
     npyx_pickle_take_global *take_global; /* NULL: nobody wants them */
     void *take_ctx;
+    npyx_pickle_rest *rest; /* of pickles in a row; NULL: there is one */
 } npyx_pickle_options;
 
 /* Reads the pickle at off into the arena, where its bytes are kept, too. *object is its result, not measured;

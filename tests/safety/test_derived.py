@@ -220,6 +220,11 @@ def one_array_in_lists(times, width, key_nbytes=0):
     return array_of(b"](" + stream + b"e")
 
 
+def many_pickles(n):
+    """Pickles in a row, as a file may hold them."""
+    return npy("|O", (1,), b"\x80\4N." * n)
+
+
 FAMILIES = [
     (shared_masked, [(4, 128), (7, 16), (14, 4), (28, 2), (2, 2000)]),
     (built, [(10_000, 3_000, False), (1_000, 20_000, True), (40_000, 4_000, False)]),
@@ -242,9 +247,11 @@ FAMILIES = [
     (equal_keys, [(500, 1, 10_000), (10_000, 1, 20_000), (500, 2, 10_000), (50, 5, 100), (5, 30, 10)]),
     (doubled, [(20,), (26,), (28,), (60,), (8, 16)]),
     (shared_texts, [(20_000, 20_000), (1 << 18, 100)]),
+    (many_pickles, [(1_000_000,)]),
     (one_array_in_lists, [(20, 2), (60, 2), (6, 16), (90, 1), (20, 2, 20_000), (3, 50, 2_000)]),
 ]
 CASES = [(make, arguments) for make, parameters in FAMILIES for arguments in parameters]
+
 OF_A_FILE = ["SELECT count(*) FROM npy_meta(:a)", "SELECT length(metadata) FROM npy_meta(:a) LIMIT 1", "SELECT count(value) FROM npy_elements(:a, 0)"]
 QUESTIONS = ["SELECT count(value) FROM npy_rows(:a)", "SELECT npy_json(:a)", "SELECT npy_preview(:a)", "SELECT value, count FROM npy_unique(:a)"]
 
