@@ -160,6 +160,12 @@ void fuzz_host_check(const fuzz_host *fuzz, size_t input_nbytes, size_t factor) 
     fuzz_require(fuzz->peak_nbytes <= BASE_NBYTES + factor * input_nbytes);
 }
 
+void fuzz_host_check_archive(const fuzz_host *fuzz, size_t input_nbytes) {
+    enum { BASE_NBYTES = 6000000 };
+    fuzz_require(fuzz->nbytes == 0);
+    fuzz_require(fuzz->peak_nbytes <= BASE_NBYTES + 4 * npyx_budget_allowance(input_nbytes));
+}
+
 uint8_t fuzz_take_byte(fuzz_input *input) {
     if (input->nbytes == 0)
         return 0;

@@ -67,5 +67,5 @@ void fuzz_target(const uint8_t *data, size_t size) {
     }
     size_t nbytes = file.nbytes;
     npyx_buffer_clear(&file);
-    fuzz_host_check(&fuzz, size + nbytes, 2000);
+    fuzz_host_check_archive(&fuzz, size + nbytes);
 }

@@ -201,6 +201,6 @@ void fuzz_target(const uint8_t *data, size_t size) {
         npyx_buffer_clear(&packed);
     }
     fuzz_read_archive(&fuzz, bytes, size);
-    fuzz_host_check(&fuzz, size, 4000);
+    fuzz_host_check_archive(&fuzz, size);
     free(bytes);
 }
