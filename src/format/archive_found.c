@@ -85,11 +85,11 @@ static npyx_status found_resolve(npyx_found_archive *archive, npyx_found_entry *
 
 npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_budget *budget,
                                const npyx_object *root, const npyx_found_arrays *found, npyx_error *error) {
+    int64_t first_entry = archive->nentries;
     npyx_found_root *roots = npyx_grow(archive->arena.host, archive->roots, archive->nroots,
                                        &archive->capacity_nroots, sizeof *roots);
     NPYX_TRY(npyx_check_memory(roots, error));
     archive->roots = roots;
-    roots[archive->nroots++] = (npyx_found_root){root, archive->nentries};
     archive->allowed_nbytes = budget->allowed_nbytes;
     for (int64_t i = 0; i < found->count; i++) {
         npyx_found_entry *entries = npyx_grow(archive->arena.host, archive->entries, archive->nentries,
@@ -102,6 +102,7 @@ npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_budget *b
         if (archive->nentries % 256 == 0)
             NPYX_TRY(npyx_poll(archive->arena.host, error));
     }
+    roots[archive->nroots++] = (npyx_found_root){root, first_entry}; /* metadata ask for all its arrays */
     return NPYX_OK;
 }
 
@@ -266,8 +267,6 @@ static npyx_status found_open(npyx_archive *base, int64_t index, npyx_source **p
     npyx_status status = found_describe(base, index, &array, error);
     if (status == NPYX_OK)
         status = npyx_array_check_values(&array, error);
-    if (status == NPYX_OK && array.dtype->has_objects)
-        status = npyx_fail(error, NPYX_UNSUPPORTED, -1, "its bytes are a part of a pickle");
     if (status == NPYX_OK)
         status = found_open_bytes(archive, from, &array, &bytes, error);
     if (status == NPYX_OK && from->is_strided) {

@@ -34,32 +34,22 @@ static bool is_tar(const uint8_t *head, size_t nbytes, npyx_hint hint) {
            (hint == NPYX_HINT_TAR && nbytes == NPYX_TAR_BLOCK_NBYTES && npyx_is_zeros(head, nbytes));
 }
 
-/* A gzip file is read if it is a compressed tar or pickle. Its output replaces the source. */
-static npyx_status open_gzip(npyx_source **source, npyx_hint hint, npyx_archive **archive,
-                             npyx_error *error) {
+/* A gzip file is read if it is a compressed tar or pickle; a zlib stream, as joblib writes it, if it is a
+ * pickle. Its output replaces the source. */
+static npyx_status open_compressed(npyx_source **source, bool is_zlib, npyx_hint hint, npyx_archive **archive,
+                                   npyx_error *error) {
     uint8_t head[NPYX_TAR_BLOCK_NBYTES];
     size_t nbytes = 0;
     npyx_source *compressed = *source;
     *source = NULL;
-    NPYX_TRY(npyx_source_open_gzip(compressed, source, error));
+    NPYX_TRY(is_zlib ? npyx_source_open_zlib(compressed, source, error)
+                     : npyx_source_open_gzip(compressed, source, error));
     NPYX_TRY(npyx_source_read(*source, 0, head, sizeof head, &nbytes, error));
-    if (is_tar(head, nbytes, hint))
+    if (!is_zlib && is_tar(head, nbytes, hint))
         return npyx_archive_tar_open(*source, true, archive, error);
     if (npyx_begins_pickle(head, nbytes))
         return npyx_archive_pickle_open(*source, true, archive, error);
-    return fail_unknown(head, nbytes, "gzip-compressed data", error);
-}
-
-/* As joblib compresses pickles. */
-static npyx_status open_zlib(npyx_source **source, npyx_archive **archive, npyx_error *error) {
-    uint8_t head[NPYX_PICKLE_HEAD_NBYTES];
-    size_t nbytes = 0;
-    npyx_source *compressed = *source;
-    *source = NULL;
-    NPYX_TRY(npyx_source_open_zlib(compressed, source, error));
-    NPYX_TRY(npyx_source_read(*source, 0, head, sizeof head, &nbytes, error));
-    return npyx_begins_pickle(head, nbytes) ? npyx_archive_pickle_open(*source, true, archive, error)
-                                            : fail_unknown(head, nbytes, "zlib-compressed data", error);
+    return fail_unknown(head, nbytes, is_zlib ? "zlib-compressed data" : "gzip-compressed data", error);
 }
 
 /* What protocols 0 and 1 write is known by the file's name, unless it is known to be something else. */
@@ -94,9 +84,9 @@ static npyx_status open_by_magic(npyx_source **opened, npyx_hint hint, npyx_arch
     if (npyx_begins_pickle(head, nbytes))
         return npyx_archive_pickle_open(source, false, archive, error);
     if (npyx_begins_gzip(head, nbytes))
-        return open_gzip(opened, hint, archive, error);
+        return open_compressed(opened, false, hint, archive, error);
     if (npyx_begins_zlib(head, nbytes))
-        return open_zlib(opened, archive, error);
+        return open_compressed(opened, true, hint, archive, error);
     if (nbytes == 0)
         return npyx_fail_as(error, NPYX_KIND_EMPTY, NPYX_CORRUPT, 0,
                             "is empty (0 bytes), so not a .npy, .npz, .ten, .tar or .safetensors file");

@@ -117,9 +117,6 @@ static npyx_status object_tree_append_kind(object_tree *t, const npyx_object *ob
     case NPYX_OBJECT_DICT: return object_tree_append_dict(t, object);
     case NPYX_OBJECT_ARRAY: return object_tree_append_scalar(t, object->array);
     case NPYX_OBJECT_INSTANCE: return object_tree_append_instance(t, object->instance);
-    case NPYX_OBJECT_LEFT:
-        npyx_buffer_printf(t->out, "{\"__bytes__\":%" PRId64 "}", object->left.nbytes);
-        return NPYX_OK;
     default: return npyx_object_append_json(object, 0, t->out, t->error);
     }
 }

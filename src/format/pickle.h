@@ -78,7 +78,7 @@ typedef struct npyx_pickle {
     npyx_object *spare; /* nspare unused nodes */
     uint32_t nspare, nspare_next;
     npyx_dtype *objects;     /* the dtype of arrays of objects */
-    npyx_object *persistent; /* the callable of instances that are persistent ids; NULL: these are errors */
+    npyx_object *persistent; /* the callable of instances that are persistent ids */
     bool has_stopped;
     bool is_nested;     /* a pickle in another one */
     npyx_status failed; /* why an allocation returned NULL */

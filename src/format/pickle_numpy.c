@@ -447,17 +447,23 @@ static npyx_status numpy_new_array(npyx_pickle *p, const npyx_object_array *arra
     return NPYX_OK;
 }
 
+/* An array without its items. */
+static npyx_status numpy_begin_array(npyx_pickle *p, const npyx_object *shape, const npyx_object *dtype,
+                                     npyx_object_array **made, int64_t *nelem) {
+    npyx_object_array *array = *made = npyx_pickle_alloc(p, sizeof *array);
+    NPYX_TRY(npyx_pickle_check(p, array));
+    *array = (npyx_object_array){0};
+    *nelem = 1;
+    NPYX_TRY(numpy_dtype(p, dtype, 0, &array->dtype));
+    return shape == NULL ? NPYX_OK : numpy_shape(p, shape, &array->ndim, &array->shape, nelem);
+}
+
 /* An array from its parts. */
 static npyx_status numpy_make_array(npyx_pickle *p, const npyx_object *shape, const npyx_object *dtype,
                                     bool is_fortran, const npyx_object *data, npyx_object_array **made) {
-    npyx_object_array *array = *made = npyx_pickle_alloc(p, sizeof *array);
-    int64_t nelem = 1;
-    NPYX_TRY(npyx_pickle_check(p, array));
-    *array = (npyx_object_array){0};
-    NPYX_TRY(numpy_dtype(p, dtype, 0, &array->dtype));
-    if (shape != NULL)
-        NPYX_TRY(numpy_shape(p, shape, &array->ndim, &array->shape, &nelem));
-    return numpy_take_items(p, array, nelem, is_fortran, data);
+    int64_t nelem;
+    NPYX_TRY(numpy_begin_array(p, shape, dtype, made, &nelem));
+    return numpy_take_items(p, *made, nelem, is_fortran, data);
 }
 
 /* (version, shape, dtype, is_fortran, data, ...); the oldest have no version. */
@@ -508,15 +514,30 @@ npyx_status npyx_pickle_call_scalar(npyx_pickle *p, const npyx_object *args, npy
 
 /* ---- joblib's ---- */
 
-/* joblib/numpy_pickle.py, NumpyArrayWrapper: shape, order and dtype are its attributes. Before the items is
- * the number of bytes that align them, and these; files of joblib up to 1.1 have no such thing. An array of
- * objects is a pickle of its own. */
+/* Before the items is the number of bytes that align them, and these; files of joblib up to 1.1 have no such
+ * thing. */
+static npyx_status numpy_take_joblib_items(npyx_pickle *p, npyx_object_array *array, int64_t nelem,
+                                           const npyx_object *order, const npyx_object *alignment) {
+    npyx_object *items;
+    const uint8_t *padding_nbytes;
+    int64_t nbytes, alignment_nbytes;
+    if (!npyx_multiply_i64(nelem, array->dtype->itemsize, &nbytes))
+        return NPYX_DONE;
+    if (npyx_pickle_integer_of(alignment, &alignment_nbytes)) {
+        NPYX_TRY(npyx_pickle_take(p, 1, &padding_nbytes));
+        NPYX_TRY(npyx_pickle_take(p, *padding_nbytes, &padding_nbytes));
+    }
+    NPYX_TRY(npyx_pickle_take_bytes(p, (uint64_t)nbytes, &items));
+    return numpy_take_items(p, array, nelem, npyx_pickle_is_text(order, "F"), items);
+}
+
+/* joblib/numpy_pickle.py, NumpyArrayWrapper: shape, order and dtype are its attributes. An array of objects
+ * is a pickle of its own. */
 npyx_status npyx_pickle_build_joblib(npyx_pickle *p, npyx_object *object, const npyx_object *state) {
     const npyx_object *shape, *dtype, *order, *alignment = NULL;
     npyx_object_array *array;
-    npyx_object *items;
-    int64_t nelem, nbytes, alignment_nbytes;
-    const uint8_t *padding_nbytes;
+    npyx_object *read;
+    int64_t nelem;
     if (!p->options.is_joblib || p->is_nested)
         return NPYX_DONE;
     NPYX_TRY(npyx_pickle_entry(p, state, "shape", &shape));
@@ -525,24 +546,13 @@ npyx_status npyx_pickle_build_joblib(npyx_pickle *p, npyx_object *object, const 
     npyx_status status = npyx_pickle_entry(p, state, "numpy_array_alignment_bytes", &alignment);
     if (status != NPYX_OK && status != NPYX_DONE)
         return status;
-    array = npyx_pickle_alloc(p, sizeof *array);
-    NPYX_TRY(npyx_pickle_check(p, array));
-    *array = (npyx_object_array){0};
-    NPYX_TRY(numpy_dtype(p, dtype, 0, &array->dtype));
+    NPYX_TRY(numpy_begin_array(p, shape, dtype, &array, &nelem));
     if (array->dtype->has_objects) {
-        NPYX_TRY(p->read_nested(p, &items));
-        *object = *items;
+        NPYX_TRY(p->read_nested(p, &read));
+        *object = *read;
         return NPYX_OK;
     }
-    NPYX_TRY(numpy_shape(p, shape, &array->ndim, &array->shape, &nelem));
-    if (!npyx_multiply_i64(nelem, array->dtype->itemsize, &nbytes))
-        return NPYX_DONE;
-    if (npyx_pickle_integer_of(alignment, &alignment_nbytes)) {
-        NPYX_TRY(npyx_pickle_take(p, 1, &padding_nbytes));
-        NPYX_TRY(npyx_pickle_take(p, *padding_nbytes, &padding_nbytes));
-    }
-    NPYX_TRY(npyx_pickle_take_bytes(p, (uint64_t)nbytes, &items));
-    NPYX_TRY(numpy_take_items(p, array, nelem, npyx_pickle_is_text(order, "F"), items));
+    NPYX_TRY(numpy_take_joblib_items(p, array, nelem, order, alignment));
     object->kind = NPYX_OBJECT_ARRAY;
     object->array = array;
     return NPYX_OK;

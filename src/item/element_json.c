@@ -470,7 +470,7 @@ static npyx_status object_append(const npyx_object *object, npyx_buffer *out, np
         npyx_buffer_append_char(out, '}');
         break;
     case NPYX_OBJECT_COMPLEX: return object_append_reals(object->parts, 1, out, error);
-    case NPYX_OBJECT_LEFT: npyx_buffer_printf(out, "{\"nbytes\":%" PRId64 "}", object->left.nbytes); break;
+    case NPYX_OBJECT_LEFT: npyx_buffer_printf(out, "{\"__bytes__\":%" PRId64 "}", object->left.nbytes); break;
     case NPYX_OBJECT_LIST:
     case NPYX_OBJECT_TUPLE:
     case NPYX_OBJECT_SET: return object_append_list(object, out, error);
