@@ -431,14 +431,19 @@ npyx_status npyx_array_measure(npyx_array *array, npyx_error *error) {
     return NPYX_OK;
 }
 
-npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nbytes, npyx_error *error) {
-    int64_t data_nbytes = present_nbytes - array->data_off;
-    if (array->nbytes <= data_nbytes || array->dtype->has_objects)
-        return NPYX_OK;
-    return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, array->data_off,
+npyx_status npyx_array_fail_truncated(int64_t off, int64_t nbytes, int64_t present_nbytes,
+                                      npyx_error *error) {
+    return npyx_fail_as(error, NPYX_KIND_TRUNCATED, NPYX_CORRUPT, off,
                         "data is truncated (header says %" PRId64 " bytes, there are %" PRId64
                         " from byte %" PRId64 ")",
-                        array->nbytes, data_nbytes < 0 ? 0 : data_nbytes, array->data_off);
+                        nbytes, present_nbytes < 0 ? 0 : present_nbytes, off);
+}
+
+npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nbytes, npyx_error *error) {
+    int64_t data_nbytes = present_nbytes - array->data_off;
+    return array->nbytes <= data_nbytes || array->dtype->has_objects
+               ? NPYX_OK
+               : npyx_array_fail_truncated(array->data_off, array->nbytes, data_nbytes, error);
 }
 
 npyx_status npyx_array_check_values(const npyx_array *array, npyx_error *error) {

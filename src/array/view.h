@@ -43,6 +43,8 @@ npyx_status npyx_array_measure(npyx_array *array, npyx_error *error);
 /* NPYX_CORRUPT unless present_nbytes, the length of what holds the array, reaches its last item. An array of
  * objects is one pickle, whose length is in no header: it passes. */
 npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nbytes, npyx_error *error);
+/* Its failure: of nbytes of items from off on, only these are there; fewer than none are none. */
+npyx_status npyx_array_fail_truncated(int64_t off, int64_t nbytes, int64_t present_nbytes, npyx_error *error);
 
 /* NPYX_UNSUPPORTED for arrays of objects, held or not, and of foreign dtypes: for callers that need more than
  * their values. */

@@ -321,13 +321,11 @@ static int64_t gguf_stored_nbytes(const gguf_tensor *tensor, int64_t nelem) {
 static npyx_status gguf_check_present(const gguf_archive *archive, const gguf_tensor *tensor,
                                       int64_t stored_nbytes, npyx_error *error) {
     npyx_source *source = archive->base.source;
-    int64_t present_nbytes = source->nbytes - archive->data_off - tensor->off;
+    int64_t off = archive->data_off + tensor->off, present_nbytes = source->nbytes - off;
     if (stored_nbytes == 0 || stored_nbytes <= present_nbytes)
         return NPYX_OK;
-    return npyx_fail_short(
-        source, error, archive->data_off + tensor->off,
-        "data is truncated (header says %" PRId64 " bytes, there are %" PRId64 " from byte %" PRId64 ")",
-        stored_nbytes, present_nbytes < 0 ? 0 : present_nbytes, archive->data_off + tensor->off);
+    return npyx_source_blame_writer(
+        source, npyx_array_fail_truncated(off, stored_nbytes, present_nbytes, error), error);
 }
 
 /* ---- as an archive ---- */
