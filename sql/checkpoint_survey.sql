@@ -39,6 +39,7 @@ SELECT layer, dtype, shape, count(*) AS arrays, printf('%,d', sum(size)) AS para
 -- What it says of itself.
 SELECT m.path, said.key, substr(said.value, 1, 100) AS value
   FROM (SELECT path, min(metadata) AS metadata FROM temp.checkpoint_arrays GROUP BY path) AS m, json_each(m.metadata) AS said
+ WHERE said.type <> 'object' OR said.value NOT LIKE '{"__array__":%' -- the metadata of a pickle has a place for each array
  ORDER BY m.path, said.key
  LIMIT 100;
 

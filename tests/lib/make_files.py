@@ -32,6 +32,10 @@
     models/pipeline.pkl                     a pipeline of scikit-learn's
     torch/tuned.pt                          the second part's tensors once more, as a state_dict of torch.save, one of them changed
     gguf/tiny.gguf                          a model for llama.cpp: float32, Q8_0, Q4_K, and a Q5_K, which is not read
+    tokens/train.bin                        four documents of token ids as nanoGPT's prepare.py writes them, one of them empty, and the
+                                            beginning of a fifth
+    tokens/wiki.bin wiki.idx                an indexed dataset of Megatron's: two documents, of two sequences and of one
+    sparse/x.npz                            a (4, 5) matrix as scipy.sparse.save_npz writes it, in rows (CSR)
     wds/damaged/cut.tar header.tar array.tar    the second shard cut short, with a wrong byte in a tar header, and with one in
                                             the header of an array
 
@@ -237,6 +241,26 @@ def pickled_model():
     yield "models/pipeline.pkl", torch_files.pickled(torch_files.Call("sklearn.pipeline", "Pipeline", state={"steps": steps, "verbose": False}))
 
 
+def tokens():
+    """Files of token ids, which have no header."""
+    end = 50256
+    ids = [464, 1468, 10108, 290, 262, 5417, end, 464, 5417, end, end, 1468, 1468, 5417, 13, end, 464]
+    yield "tokens/train.bin", struct.pack(f"<{len(ids)}H", *ids)
+    sequences = [[464, 1468, 10108], [262, 5417], [1468, 5417, 13, end]]
+    places = [0, 6, 10]
+    counts = struct.pack("<QBQQ", 1, 8, len(sequences), 3)  # version 1, uint16, sequences, documents and one
+    yield "tokens/wiki.bin", b"".join(struct.pack(f"<{len(part)}H", *part) for part in sequences)
+    yield "tokens/wiki.idx", b"MMIDIDX\0\0" + counts + struct.pack("<3i3q3q", *map(len, sequences), *places, 0, 2, 3)
+
+
+def sparse():
+    """As scipy.sparse.save_npz writes it: row i has the columns indices[indptr[i]:indptr[i + 1]]."""
+    parts = [("indices", "<i4", (5,), [0, 3, 1, 4, 2]), ("indptr", "<i4", (5,), [0, 2, 2, 4, 5])]
+    members = [(f"{name}.npy", numbers(dtype, shape, items)) for name, dtype, shape, items in parts]
+    members += [("format.npy", npy("|S3", (), b"csr")), ("shape.npy", numbers("<i8", (2,), [4, 5])), ("data.npy", numbers("<f8", (5,), [1.5, -2, 0.25, 4, 8]))]
+    yield "sparse/x.npz", npz(members, zipfile.ZIP_DEFLATED)
+
+
 def files():
     """Yield (path, bytes)."""
     vectors = [round(0.25 * i - 1, 2) for i in range(24)]
@@ -305,6 +329,8 @@ def files():
         yield "wds/" + path, data
     yield from model()
     yield from pickled_model()
+    yield from tokens()
+    yield from sparse()
 
 
 def make(folder):

@@ -49,11 +49,11 @@ def wheel():
 
 
 @functools.lru_cache(maxsize=None)
-def python_with(name, *wanted):
-    """The path of a Python of its own with packages from PyPI, once a run."""
+def python_with(name, *wanted, system=False):
+    """The path of a Python of its own with packages from PyPI, once a run; `system` adds Debian's packages."""
     folder = os.path.join(shell.ROOT, ".build", "clients", name)
     env = install_guide.environment(os.path.expanduser("~"))
-    run("/usr/bin/python3", "-m", "venv", "--clear", folder, env=env)
+    run("/usr/bin/python3", "-m", "venv", "--clear", *["--system-site-packages"] * system, folder, env=env)
     python = os.path.join(folder, "bin", "python")
     run(python, "-m", "pip", "install", "-q", *wanted, env=env)
     return python

@@ -1,9 +1,11 @@
 """Files of torch.save without PyTorch, from the sources of its serialization.py: whatever a pickle may say, true or not."""
 
+import functools
 import io
 import pickle
 import struct
 import zipfile
+import zlib
 
 
 class Global:
@@ -89,6 +91,21 @@ def torch_zip(value, storages, *, name="archive", byteorder="little", others=(),
     return out.getvalue()
 
 
+def write_sparse_torch_zip(path, value, storages):
+    """A file of torch.save on disk, as large as it says, though almost nothing is written. storages: {key: bytes, or a number of
+    zeros}. zipfile writes it, but for the zeros, which are a hole, and their CRC."""
+    crc_of_zeros = functools.lru_cache(None)(lambda n: functools.reduce(lambda crc, i: zlib.crc32(bytes(min(n - i, 1 << 24)), crc), range(0, n, 1 << 24), 0))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", pickled(value))
+        for key, contents in storages.items():
+            with archive.open(f"archive/data/{key}", "w", force_zip64=True) as member:
+                if isinstance(contents, bytes):
+                    member.write(contents)
+                else:
+                    archive.fp.seek(contents, io.SEEK_CUR)
+                    member._file_size, member._crc = contents, crc_of_zeros(contents)
+
+
 def torch_legacy(value, storages, protocol=2):
     """storages: {key: (number of items, bytes)}, in the order of the file."""
     system = {"protocol_version": 1001, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}
@@ -96,4 +113,4 @@ def torch_legacy(value, storages, protocol=2):
     return b"".join(heads) + b"".join(struct.pack("<q", nelem) + contents for nelem, contents in storages.values())
 
 
-__all__ = ["Call", "Global", "Storage", "pickled", "tensor", "torch_legacy", "torch_zip", "typed_tensor"]
+__all__ = ["Call", "Global", "Storage", "pickled", "tensor", "torch_legacy", "torch_zip", "typed_tensor", "write_sparse_torch_zip"]

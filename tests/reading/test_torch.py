@@ -14,8 +14,8 @@ import pytest
 import shell
 import tars
 from arrays import npy_bytes
-from expected import counters, error_of
-from torch_files import Call, Global, Storage, pickled, tensor, torch_legacy, torch_zip, typed_tensor
+from expected import counters, error_of, since
+from torch_files import Call, Global, Storage, pickled, tensor, torch_legacy, torch_zip, typed_tensor, write_sparse_torch_zip
 
 if importlib.util.find_spec("torch") is not None:
 
@@ -185,6 +185,27 @@ def test_only_the_directory_and_the_pickle_are_read(db, folder):
     assert db.execute("SELECT value FROM npy_rows('big.pt', 'layer.5') WHERE row = 777").fetchall() == [(5,)]
     assert counters(db)["bytes_read"] - surveyed["bytes_read"] < 200_000
     assert db.execute("SELECT sum(sum) FROM npy_stats('big.pt')").fetchall() == [(sum(range(16)) * n,)]
+
+
+def test_a_survey_of_10_gb_reads_the_directory_and_the_pickle(db, folder):
+    """Storages of a gigabyte each, the last beyond 4 GiB of the zip; none of their bytes is read, nor a place for them made."""
+    n, last = 1 << 28, np.arange(9, dtype="f4")
+    tree = {f"layers.{i}": tensor("Float", str(i), n, 0, (n >> 10, 1 << 10), (1 << 10, 1)) for i in range(10)}
+    tree["norm"] = tensor("Float", "10", 9, 0, (9,), (1,))
+    write_sparse_torch_zip("big.pt", tree, {**{str(i): 4 * n for i in range(10)}, "10": last.tobytes()})
+    size = os.path.getsize("big.pt")
+    assert size > 10 << 30
+    with zipfile.ZipFile("big.pt") as archive:  # the same file to zipfile
+        assert archive.read("archive/data/10") == last.tobytes() and archive.getinfo("archive/data/10").header_offset > 10 << 30
+        directory = size - archive.start_dir
+    before = counters(db)
+    rows = db.execute("SELECT name, dtype, shape, nbytes FROM npy_meta('big.pt')").fetchall()
+    read = since(db, before)
+    assert rows == [(f"layers.{i}", "float32", f"[{n >> 10},1024]", 4 * n) for i in range(10)] + [("norm", "float32", "[9]", 36)]
+    assert read["bytes_read"] < 16 * 1024 + directory + len(pickled(tree)) and read["files_opened"] == 1
+    assert db.execute("SELECT value FROM npy_rows('big.pt', 'norm')").fetchall() == [(x,) for x in last]
+    assert db.execute("SELECT data FROM npy_rows('big.pt', 'layers.9') WHERE row = 262143").fetchall() == [(bytes(4096),)]
+    assert since(db, before)["bytes_read"] < 256 * 1024
 
 
 # --- files that are not what they say ----------------------------------------------------------------------------------

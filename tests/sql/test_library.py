@@ -6,6 +6,7 @@ import glob
 import json
 import math
 import os
+import pickle
 import re
 import sqlite3
 import tarfile
@@ -16,9 +17,10 @@ import pytest
 
 import tars
 from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes
+from gguf_files import gguf
 from ready_queries import LIBRARY, ask, assert_nearest, lab, save, statements  # noqa: F401 (lab is a fixture)
 from safetensors_files import safetensors_bytes
-from torch_files import Global, pickled, torch_zip
+from torch_files import Global, pickled, tensor, torch_legacy, torch_zip
 
 def number(text):
     return int(str(text).replace(",", ""))
@@ -26,7 +28,7 @@ def number(text):
 
 def test_every_file_says_what_it_answers():
     names = [os.path.basename(path)[:-4] for path in glob.glob(os.path.join(LIBRARY, "*.sql"))]
-    assert len(names) == 26
+    assert len(names) == 27
     for name in names:
         with open(os.path.join(LIBRARY, name + ".sql")) as file:
             text = file.read()
@@ -79,6 +81,7 @@ def make_growing(n):
     np.savez("numbers.npz", train=order[: 10 * n], valid=order[10 * n :])
     np.savez("reals.npz", train=order[: 10 * n] + 0.0, gone=order[10 * n :] + 0.5)
     np.save("matrix.npy", rng.normal(size=(20 * n, 3)))
+    np.where(rng.random(20 * n) < 0.1, 50256, rng.integers(0, 500, 20 * n)).astype("<u2").tofile("tokens.bin")
     many_arrays("steps/1/m.npz", n, lambda i: np.array([i, np.nan, i + 1]))
     many_arrays("steps/2/m.npz", n, lambda i: np.array([i, 2, 3.0]))
     many_arrays("same/m.npz", n, lambda i: np.array([i % 7, 2]))
@@ -138,6 +141,7 @@ GROWING = [
     ("shards_wids", {"source": "wds/*"}),
     ("siblings", {"source": "{steps,runs}/**"}),
     ("survey", {"source": "{steps,runs}/**"}),
+    ("tokens", {"source": "tokens.bin"}),
     ("unsafe_globals", {"source": "pickles/*"}),
 ]
 
@@ -376,6 +380,94 @@ def test_checkpoint_diff(lab):
     np.savez("other.npz", layer0=b["layer0"])
     ((row,),) = ask(lab, "checkpoint_diff", a="one.npy", b="other.npz")
     assert row["relative"] == rows["layer0"]["relative"] and row["shape"] == "[30,40]"
+
+
+def saved_in_all_formats(folder, arrays):
+    """{format: path} of the same arrays."""
+    tensors = {name: tensor(TORCH_KINDS[a.dtype.name], str(i), a.size, 0, a.shape, [n // a.itemsize for n in a.strides]) for i, (name, a) in enumerate(arrays.items())}
+    storages = {str(i): a.tobytes() for i, a in enumerate(arrays.values())}
+    sizes = {str(i): (a.size, a.tobytes()) for i, a in enumerate(arrays.values())}
+    saved = {
+        "npz": npz_bytes(arrays),
+        "safetensors": safetensors_bytes(arrays, {"format": "pt"}),
+        "pt": torch_zip(tensors, storages),
+        "old.pt": torch_legacy(tensors, sizes),
+        "pkl": pickle.dumps(arrays, 5),
+        "gguf": gguf([(name, GGUF_KINDS[a.dtype.name], a.shape, a.tobytes()) for name, a in arrays.items()], [("general.name", "string", "m")]),
+    }
+    os.makedirs(folder)
+    for suffix, contents in saved.items():
+        with open(f"{folder}/m.{suffix}", "wb") as file:
+            file.write(contents)
+    return {suffix: f"{folder}/m.{suffix}" for suffix in saved}
+
+
+TORCH_KINDS = {"float32": "Float", "float16": "Half", "float64": "Double", "int32": "Int"}
+GGUF_KINDS = {"float32": "F32", "float16": "F16", "float64": "F64", "int32": "I32"}
+
+
+def test_checkpoints_of_every_format(lab):
+    """The three queries for checkpoints answer of .pt, .pkl, .gguf and .safetensors what they answer of the .npz of the same arrays."""
+    rng = seeded_generator()
+    a = {f"layers.{i}.w": rng.normal(size=(3 + i, 40)).astype(list(TORCH_KINDS)[i % 3]) for i in range(6)} | {"step": np.arange(5, dtype="i4")}
+    b = {name: array.copy() for name, array in a.items()}
+    for name in ("layers.1.w", "layers.4.w"):
+        b[name][1, ::7] += 1
+    b["layers.2.w"][2, 5], b["layers.3.w"][0, 3] = np.nan, np.inf
+    a_paths, b_paths = saved_in_all_formats("1", a), saved_in_all_formats("2", b)
+
+    def answers(suffix):
+        found = ask(lab, "checkpoint_survey", source=b_paths[suffix])
+        (total,), dtypes, layers, said, odd = found
+        assert total["arrays"] == 7 and {row["dtype"]: row["arrays"] for row in dtypes} == {"float32": 2, "float16": 2, "float64": 2, "int32": 1} and odd == []
+        assert [row["key"] for row in said] == {"safetensors": ["format"], "gguf": ["general.name"]}.get(suffix, [])
+        seen, nans = ask(lab, "nan_hunt", source=json.dumps([a_paths[suffix], b_paths[suffix]]))
+        assert [(row["path"], row["name"], row["nans"], row["infs"], row["at"], row["turn"]) for row in nans] == [
+            (b_paths[suffix], "layers.2.w", 1, 0, 85, "first"), (b_paths[suffix], "layers.3.w", 0, 1, 3, "first")
+        ]  # fmt: skip
+        return total, dtypes, layers, seen
+
+    want = answers("npz")
+    ((changes,),) = [ask(lab, "checkpoint_diff", a=a_paths["npz"], b=b_paths["npz"])]
+    assert {row["name"] for row in changes if row["status"] == "differs"} == {f"layers.{i}.w" for i in (1, 2, 3, 4)}
+    for suffix in a_paths:
+        assert answers(suffix) == want, suffix
+        for other in a_paths:
+            assert [ask(lab, "checkpoint_diff", a=a_paths[suffix], b=b_paths[other])[0]] == [changes], (suffix, other)
+
+
+def test_tokens(lab):
+    rng = seeded_generator()
+    for turn in range(20):
+        dtype = str(rng.choice(["<u2", "<i4", ">u4"]))
+        lengths = rng.integers(0, 12, rng.integers(0, 9))
+        documents = [rng.integers(0, 60, n) for n in lengths]
+        last = rng.integers(0, 60, rng.integers(0, 4))
+        ids = np.concatenate([part for document in documents for part in (document, [50])] + [last]).astype(dtype)
+        ids.tofile("t.bin")
+        (total,), (sizes,), frequent, odd = ask(lab, "tokens", source="t.bin", dtype=dtype, eot=50, vocab_size=55)
+        pieces, started = [], 0
+        for end in np.flatnonzero(ids == 50).tolist() + ([len(ids)] if len(ids) and ids[-1] != 50 else []):
+            pieces.append((started, end - started))
+            started = end + 1
+        values, counts = np.unique(ids, return_counts=True)
+        assert (number(total["tokens"]), total["distinct_tokens"], number(total["documents"])) == (len(ids), len(values), len(pieces))
+        if pieces:
+            want = np.quantile([length for _, length in pieces], [0, 0.5, 0.95, 1]).astype(int).tolist()
+            assert list(sizes.values()) == want, (turn, sizes)
+        ranked = sorted(zip((-counts).tolist(), values.tolist()))[:10]
+        assert [(-number(row["count"]), row["token"]) for row in frequent] == ranked
+        told = {row["what"]: (row["count"], row["tokens"], row["example"]) for row in odd}
+        want = {}
+        if (values >= 55).any():
+            want["ids that are not in the vocabulary"] = (int((values >= 55).sum()), int(counts[values >= 55].sum()), int(values[values >= 55][0]))
+        want["ids that never occur"] = (55 - int((values < 55).sum()), None, None)
+        empty = [first for first, length in pieces if length == 0]
+        if empty:
+            want["documents without a token; the first in row"] = (len(empty), 0, empty[0])
+        if len(ids) and ids[-1] != 50:
+            want["no end after the last document; it begins in row"] = (1, pieces[-1][1], pieces[-1][0])
+        assert told == want, turn
 
 
 @pytest.mark.parametrize("baseline", [None, "r/12/"])
