@@ -96,8 +96,9 @@ static void tree_put_repr(npyx_buffer *name, const npyx_object *key, int depth) 
     npyx_buffer_append_text(name, key->list.count == 1 ? ",)" : ")");
 }
 
-/* Adds a key to the name; `...` if it is too long. */
-static void tree_put_key(npyx_buffer *name, const npyx_object *key) {
+/* Adds a key to the name; `...` if it is too long. Returns the bytes that were written for it, those that are
+ * taken back too. */
+static size_t tree_put_key(npyx_buffer *name, const npyx_object *key) {
     size_t nbytes = name->nbytes;
     name->limit_nbytes = nbytes + TREE_MAX_KEY_NBYTES;
     if (key->kind == NPYX_OBJECT_TEXT)
@@ -106,23 +107,24 @@ static void tree_put_key(npyx_buffer *name, const npyx_object *key) {
         tree_put_repr(name, key, 0);
     name->limit_nbytes = 0;
     if (name->status != NPYX_TOOBIG)
-        return;
+        return name->nbytes - nbytes;
     name->status = NPYX_OK;
     name->nbytes = nbytes;
     npyx_buffer_append_text(name, "...");
+    return TREE_MAX_KEY_NBYTES;
 }
 
 /* Goes to a part of the current object: `.KEY` or `.NUMBER` is added to the name. */
 static npyx_status tree_enter(tree_walk *w, const npyx_object *key, uint32_t number, npyx_object *part) {
-    size_t nbytes = w->name.nbytes;
+    size_t nbytes = w->name.nbytes, written_nbytes = 0;
     if (nbytes > 0)
         npyx_buffer_append_char(&w->name, '.');
     if (key == NULL)
         npyx_buffer_printf(&w->name, "%" PRIu32, number);
     else
-        tree_put_key(&w->name, key);
+        written_nbytes = tree_put_key(&w->name, key);
     NPYX_TRY(npyx_buffer_check(&w->name, w->error));
-    NPYX_TRY(tree_told(w, npyx_budget_work(w->budget, w->name.nbytes - nbytes, w->error)));
+    NPYX_TRY(tree_told(w, npyx_budget_work(w->budget, written_nbytes, w->error)));
     npyx_status status = tree_visit(w, part);
     w->name.nbytes = nbytes;
     return status;

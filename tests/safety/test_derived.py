@@ -220,6 +220,18 @@ def one_array_in_lists(times, width, key_nbytes=0):
     return array_of(b"](" + stream + b"e")
 
 
+def keys_cut_short(levels, width, times):
+    """A key that is a tuple of one tuple over and over, too long to be a name, on each of many ways to an array."""
+    key, array = 0, 1
+    stream = kept(key, text("k" * 20))
+    for _ in range(levels):
+        stream += kept(key, b"(" + get(key) * width + b"t")
+    stream += kept(array, NEW_ARRAY + b"(K\1" + shape_of(2) + plain_dtype("u1", "|") + b"\x89C\2abtb")
+    for _ in range(times):
+        stream += kept(array, b"}(" + get(key) + b"(" + get(array) * 2 + b"lu")
+    return array_of(b"](" + stream + get(array) + b"e")
+
+
 def many_pickles(n):
     """Pickles in a row, as a file may hold them."""
     return npy("|O", (1,), b"\x80\4N." * n)
@@ -247,6 +259,7 @@ FAMILIES = [
     (equal_keys, [(500, 1, 10_000), (10_000, 1, 20_000), (500, 2, 10_000), (50, 5, 100), (5, 30, 10)]),
     (doubled, [(20,), (26,), (28,), (60,), (8, 16)]),
     (shared_texts, [(20_000, 20_000), (1 << 18, 100)]),
+    (keys_cut_short, [(7, 6, 40), (4, 40, 12), (1, 5_000, 20)]),
     (many_pickles, [(1_000_000,)]),
     (one_array_in_lists, [(20, 2), (60, 2), (6, 16), (90, 1), (20, 2, 20_000), (3, 50, 2_000)]),
 ]
