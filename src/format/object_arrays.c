@@ -96,10 +96,10 @@ static void tree_put_repr(npyx_buffer *name, const npyx_object *key, int depth) 
     npyx_buffer_append_text(name, key->list.count == 1 ? ",)" : ")");
 }
 
-/* Adds a key to the name; `...` if it is too long. Returns the bytes that were written for it, those that are
- * taken back too. */
+/* Adds a key to the name; `...` if it is too long. Returns its work in bytes, that of what was taken back too. A
+ * repr is written piece by piece, where a text is copied. */
 static size_t tree_put_key(npyx_buffer *name, const npyx_object *key) {
-    size_t nbytes = name->nbytes;
+    size_t nbytes = name->nbytes, byte_work = key->kind == NPYX_OBJECT_TEXT ? 1 : 8;
     name->limit_nbytes = nbytes + TREE_MAX_KEY_NBYTES;
     if (key->kind == NPYX_OBJECT_TEXT)
         npyx_buffer_append(name, key->text.bytes, key->text.nbytes);
@@ -107,24 +107,24 @@ static size_t tree_put_key(npyx_buffer *name, const npyx_object *key) {
         tree_put_repr(name, key, 0);
     name->limit_nbytes = 0;
     if (name->status != NPYX_TOOBIG)
-        return name->nbytes - nbytes;
+        return (name->nbytes - nbytes) * byte_work;
     name->status = NPYX_OK;
     name->nbytes = nbytes;
     npyx_buffer_append_text(name, "...");
-    return TREE_MAX_KEY_NBYTES;
+    return TREE_MAX_KEY_NBYTES * byte_work;
 }
 
 /* Goes to a part of the current object: `.KEY` or `.NUMBER` is added to the name. */
 static npyx_status tree_enter(tree_walk *w, const npyx_object *key, uint32_t number, npyx_object *part) {
-    size_t nbytes = w->name.nbytes, written_nbytes = 0;
+    size_t nbytes = w->name.nbytes, work_nbytes = 0;
     if (nbytes > 0)
         npyx_buffer_append_char(&w->name, '.');
     if (key == NULL)
         npyx_buffer_printf(&w->name, "%" PRIu32, number);
     else
-        written_nbytes = tree_put_key(&w->name, key);
+        work_nbytes = tree_put_key(&w->name, key);
     NPYX_TRY(npyx_buffer_check(&w->name, w->error));
-    NPYX_TRY(tree_told(w, npyx_budget_work(w->budget, written_nbytes, w->error)));
+    NPYX_TRY(tree_told(w, npyx_budget_work(w->budget, work_nbytes, w->error)));
     npyx_status status = tree_visit(w, part);
     w->name.nbytes = nbytes;
     return status;
