@@ -1,8 +1,9 @@
-"""How the peers come here: NumPy 2 and webdataset by pip, sqlite-vec by npm, all into .build/bench."""
+"""How the peers come here: NumPy 2 and webdataset by pip, sqlite-vec by npm, PyTorch from Debian 13, all into .build/bench."""
 
 import glob
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 
@@ -53,3 +54,25 @@ def sqlite_vec():
     if not found:
         raise Unmeasured(f"{SQLITE_VEC} holds no vec0.so for this machine")
     return found[0]
+
+
+def root_with_torch():
+    """A root of Debian 13's, whose PyTorch maps files; it needs root and debootstrap, and two gigabytes. Where one lies already,
+    NPYEXT_TORCH_ROOT names it."""
+    root = os.environ.get("NPYEXT_TORCH_ROOT") or path("trixie")
+    if not os.path.exists(os.path.join(root, "usr/lib/python3/dist-packages/torch")):
+        print("making a root of Debian 13 with PyTorch", flush=True)
+        shutil.rmtree(root, ignore_errors=True)
+        command = ["debootstrap", "--variant=minbase", "--include=python3-torch,python3-numpy", "trixie", root]
+        if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=3600).returncode != 0:
+            raise Unmeasured("debootstrap cannot make a root with python3-torch")
+    return root
+
+
+def by_torch(root, script):
+    """What a script prints in that root."""
+    command = ["chroot", root, "/usr/bin/python3", "-B", "-c", script]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=600)
+    if done.returncode != 0:
+        raise Unmeasured("PyTorch's script fails")
+    return done.stdout
