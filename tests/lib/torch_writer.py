@@ -18,6 +18,9 @@ DTYPES = [
     torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool,
     torch.complex64, torch.complex128,
 ]  # fmt: skip
+# What newer releases have besides.
+NEWER = ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "uint16", "uint32", "uint64"]
+DTYPES += [getattr(torch, name) for name in NEWER if hasattr(torch, name)]
 BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 KEYS = ["weight", "layer.1", "", "ä", "a b", "_modules", 0, -7, 2.5, True, None, (1, "x"), b"k\0'", "quo'te"]
 
@@ -30,8 +33,7 @@ def random_tensor(rng, made):
         dtype = rng.choice(DTYPES)
         tensor = torch.randint(0, 2 if dtype == torch.bool else 100, shape).to(dtype)
         if rng.random() < 0.5 and dtype.is_floating_point:
-            tensor = (tensor - 50) / 3
-            tensor = tensor.to(dtype)
+            tensor = ((tensor.double() - 50) / 3).to(dtype)
         made.append(tensor)
     for _ in range(rng.randrange(3)):
         tensor = random_view(rng, tensor)
@@ -47,7 +49,7 @@ def random_view(rng, tensor):
     kind = rng.randrange(6)
     if kind == 0:
         return tensor.transpose(axis, rng.randrange(tensor.ndim))
-    if kind == 1:
+    if kind == 1 and str(tensor.dtype).removeprefix("torch.") not in NEWER:  # which cannot be flipped
         return tensor.flip(axis)
     if kind == 2 and tensor.shape[axis]:
         first = rng.randrange(tensor.shape[axis])
@@ -114,7 +116,8 @@ def random_content(rng):
 
 def told(tensor):
     tensor = tensor.detach().resolve_conj().resolve_neg().contiguous()
-    octets = tensor.numpy().tobytes() if tensor.dtype != torch.bfloat16 else tensor.view(torch.int16).numpy().tobytes()
+    is_numpy = "float8" not in str(tensor.dtype) and tensor.dtype != torch.bfloat16
+    octets = (tensor if is_numpy else tensor.view(BITS[tensor.element_size()])).numpy().tobytes()
     return {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape), "data": octets.hex()}
 
 
