@@ -36,6 +36,7 @@
                                             beginning of a fifth
     tokens/wiki.bin wiki.idx                an indexed dataset of Megatron's: two documents, of two sequences and of one
     sparse/x.npz                            a (4, 5) matrix as scipy.sparse.save_npz writes it, in rows (CSR)
+    gguf/original.safetensors               what two of its tensors were made of
     wds/damaged/cut.tar header.tar array.tar    the second shard cut short, with a wrong byte in a tar header, and with one in
                                             the header of an array
 
@@ -224,6 +225,8 @@ def model():
     q8_0 = b"".join(scaled(1 / 64) + bytes((7 * i + 40 * row) % 256 for i in range(32)) for row in range(3))
     q4_k = scaled(1 / 256, 1 / 128) + bytes(range(1, 13)) + bytes(31 * i % 256 for i in range(128))
     tensors = [("output_norm.weight", "F32", (4,), single(1, 1, 0.5, 1)), ("token_embd.weight", "Q8_0", (3, 32), q8_0), ("blk.0.ffn_up.weight", "Q4_K", (1, 256), q4_k), ("blk.0.ffn_down.weight", "Q5_K", (1, 256), bytes(176))]
+    noisy = [(b - 256 if b > 127 else b) / 64 + (i % 5 - 2) / 640 for row in range(3) for i, b in enumerate(q8_0[34 * row + 2 : 34 * row + 34])]
+    yield "gguf/original.safetensors", safetensors([("model.embed_tokens.weight", "F32", (3, 32), single(*noisy)), ("model.norm.weight", "F32", (4,), single(1, 1, 0.5, 1))], {"format": "pt"})
     tokens = [f"token {i}" for i in range(100)]
     yield "gguf/tiny.gguf", gguf_files.gguf(tensors, [("general.architecture", "string", "llama"), ("llama.context_length", "uint32", 4096), ("tokenizer.ggml.tokens", "array", ("string", tokens))])
 
