@@ -426,9 +426,11 @@ static npyx_status operand_find_only(npyext_operand *operand, npyx_error *error)
     if (operand->files.is_handle || npyx_archive_is_one_npy(archive))
         return NPYX_OK;
     npyx_status status = npyx_archive_entry(archive, 0, &entry, error);
+    if (status == NPYX_DONE)
+        return npyx_refuse(error, "holds no arrays");
     if (status == NPYX_OK)
         status = npyx_archive_entry(archive, 1, &entry, error);
-    if (status != NPYX_OK) /* NPYX_DONE: there is one, or none; then describing it fails */
+    if (status != NPYX_OK) /* NPYX_DONE: there is one */
         return status == NPYX_DONE ? NPYX_OK : status;
     return npyx_refuse(
         error, "contains several arrays; choose one, as in (SELECT array FROM npy_file('x.npz', 'name'))");

@@ -110,9 +110,9 @@ npyx_status npyx_archive_entry_asked_for(npyx_archive *archive, int64_t index, n
 npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t name_nbytes, int64_t *index,
                               npyx_error *error);
 
-/* Reads the array's header into *array (initialised). Its is_array is false for an entry that is no array,
- * and for one that cannot be read (the error says why). When only the data after a sound header are missing,
- * the error says so and array->is_known is true. */
+/* Reads the header of array number index into *array (initialised); NPYX_DONE when there are fewer. Its
+ * is_array is false for an entry that is no array, and for one that cannot be read (the error says why). When
+ * only the data after a sound header are missing, the error says so and array->is_known is true. */
 static inline npyx_status npyx_archive_describe(npyx_archive *archive, int64_t index, npyx_array *array,
                                                 npyx_error *error) {
     return archive->ops->describe(archive, index, array, error);

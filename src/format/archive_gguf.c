@@ -373,6 +373,8 @@ static npyx_status gguf_describe_type(const gguf_archive *archive, const gguf_te
 
 static npyx_status gguf_describe(npyx_archive *base, int64_t index, npyx_array *array, npyx_error *error) {
     const gguf_archive *archive = (const gguf_archive *)base;
+    if (index >= archive->ntensors)
+        return NPYX_DONE;
     const gguf_tensor *tensor = &archive->tensors[index];
     array->is_array = true;
     NPYX_TRY(gguf_check_tensor(archive, tensor, error));

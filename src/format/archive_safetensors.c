@@ -348,7 +348,10 @@ static npyx_status safetensors_entry(npyx_archive *base, int64_t index, npyx_ent
  * read. */
 static npyx_status safetensors_describe(npyx_archive *base, int64_t index, npyx_array *array,
                                         npyx_error *error) {
-    const safetensor *tensor = &((const safetensors_archive *)base)->tensors[index];
+    const safetensors_archive *archive = (const safetensors_archive *)base;
+    if (index >= archive->ntensors)
+        return NPYX_DONE;
+    const safetensor *tensor = &archive->tensors[index];
     npyx_type type = tensor->dtype.type;
     array->is_array = true;
     array->is_foreign = type == NPYX_NTYPES;

@@ -1,11 +1,12 @@
 """A corpus of degenerate arrays, and every function with its arguments asked about each of them:
 
-    python3 tests/safety/degenerate.py [--rows] [--lazy] [--sample N] [--seed S] [--stack NBYTES]
+    python3 tests/safety/degenerate.py [--rows] [--lazy] [--archives] [--sample N] [--seed S] [--stack NBYTES]
 
 Items without bytes, axes of length 0, none and 64 of them, subarrays, structures of 98 levels, 2^62 of nothing; in both orders, as a
 .npy and as a member. Functions of whole arrays end within a second and 64 MiB, or with an error. Functions that give a row an item are
 asked with LIMIT 100 and, with --rows, without it, and then for all of them at once: an interrupt after 50 ms must be noticed in 10 ms. --stack asks on a thread whose
-stack has so many bytes. With --lazy they are asked about handles of npy_concat and npy_calc over a file that holds the array. A sample is taken at random; without --sample all are asked.
+stack has so many bytes. With --lazy they are asked about handles of npy_concat and npy_calc over a file that holds the array. With --archives the
+corpus is archives of every format, without an array, with one and with two, in every place where an array or a file may stand. A sample is taken at random; without --sample all are asked.
 
 Times are the processor's, so that other work on the machine does not count. The name of the array and the statement are printed before
 each question that fails, and the last line counts the questions.
@@ -25,7 +26,10 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
 
 import shell  # noqa: E402
-from formats import npy  # noqa: E402
+import tars  # noqa: E402
+import torch_files  # noqa: E402
+from formats import npy, npz, numbers, safetensors, ten  # noqa: E402
+from gguf_files import gguf  # noqa: E402
 
 MANY = 2**62
 SECONDS = 1 if shell.FLAVOUR == "release" else 10
@@ -125,6 +129,38 @@ def members(array):
     return out.getvalue()
 
 
+# An archive as :a where an array is expected in addition to another, which is :b.
+OPERANDS = [
+    "SELECT label, count FROM npy_stats(:b) WHERE by = :a", "SELECT label, count FROM npy_stats(:a) WHERE by = :b", "SELECT value, label FROM npy_unique(:b) WHERE by = :a",
+    "SELECT * FROM npy_nearest(:b, '', '', :a, 1)", "SELECT * FROM npy_nearest(:a, '', '', :b, 1)", "SELECT * FROM npy_compare(:a, :b)", "SELECT * FROM npy_compare(:b, :a)",
+    "SELECT npy_calc('a + b', :a, :b)", "SELECT npy_calc('a + b', :b, :a)", "SELECT npy_dot(:b, :a)", "SELECT npy_distance(:a, :b)", "SELECT npy_histogram(:b, '', '', :a) FROM (VALUES (1))",
+    "SELECT npy_shape(npy_concat(:a))", "SELECT npy_shape(npy_concat(:a, 0))", "SELECT npy_json(npy_concat(:a, '', 1))", "SELECT npy_take(:b, :a)", "SELECT npy_member(:a, 0), npy_member(:a, '')",
+    "SELECT *, metadata FROM npy_meta(:a, 'row')", "SELECT * FROM npy_globals(:a, 'row')", "SELECT *, crc_ok FROM npz_members(:a, 'row')", "SELECT * FROM tar_members(:a, 'row')", "SELECT * FROM ten_arrays(:a, 'row')",
+    "SELECT count(*) FROM npy_file(:a)", "SELECT npy_json(array) FROM npy_file(:a, 0)", "SELECT * FROM npy_rows(:a, 1)", "SELECT * FROM npy_quantile(:a, 0)", "SELECT npy_hash(:a)", "SELECT npz_archive('x', :a)", "SELECT ten_archive(:a)",
+    "SELECT * FROM npy_write('no such folder/x', :a)", "SELECT npy_astype(:a, 'f4'), npy_slice(:a, '0')",
+]  # fmt: skip
+
+
+def archives():
+    """(name, bytes) of archives of no array, of one and of two, in every format."""
+    items = [numbers("<f4", (3,), [1, 2, 3]), numbers("<i8", (2, 2), range(4))]
+    raw = [("F32", (3,), bytes(12)), ("I64", (2, 2), bytes(32))]
+    kinds = ["Float", "Long"]
+    for n in range(3):
+        names = ["x", "y"][:n]
+        tensors = {name: torch_files.tensor(kinds[i], str(i), 4, 0, (2,), (1,)) for i, name in enumerate(names)}
+        storages = {str(i): bytes(32) for i in range(n)}
+        members = [(f"{name}.npy", item) for name, item in zip(names, items)]
+        made = {
+            "npy": b"".join(items[:n]), "npz": npz(members), "tar": tars.tar(*(tars.member(name.encode(), item) for name, item in members)),
+            "ten": ten([(kind, name, (3,), bytes(3 * int(kind[1]))) for kind, name in zip(("f4", "u1"), names)]),
+            "safetensors": safetensors([(name, *parts) for name, parts in zip(names, raw)], {}), "gguf": gguf([(name, *parts) for name, parts in zip(names, raw)]),
+            "torch": torch_files.torch_zip(tensors, storages), "old torch": torch_files.torch_legacy(tensors, {key: (4, part) for key, part in storages.items()}),
+            "pickle": torch_files.pickled({name: 1 for name in names}, 4), "zip": npz([(f"{name}.txt", b"text") for name in names]),
+        }  # fmt: skip
+        yield from ((f"{kind} of {n}", contents) for kind, contents in made.items())
+
+
 class Failure(Exception):
     pass
 
@@ -173,7 +209,14 @@ def ask_and_interrupt(db, sql, values):
         raise Failure(f"was stopped after {(ended_at - interrupted_at[0]) * 1000:.0f} ms")
 
 
-def questions(asks_rows):
+def questions(options):
+    if options.archives:
+        plain = numbers("<f8", (3,), [1, 0, 1])
+        statements = [*OPERANDS, *WHOLE, *(f"SELECT * FROM ({sql}) LIMIT 100" for sql in ROWS)]
+        for name, archive in archives():
+            yield from ((name, sql, {"a": archive, "z": archive, "b": plain}) for sql in statements)
+        return
+    asks_rows = options.rows
     for name, array in corpus():
         values = {"a": array, "z": members(array)}
         for sql in [*ROWS, *SCANS] if asks_rows else [*WHOLE, *(f"SELECT * FROM ({sql}) LIMIT 100" for sql in ROWS)]:
@@ -196,7 +239,7 @@ def lazy_handle(db, folder, array, rng):
 def run(options):
     rng = random.Random(options.seed)
     db = shell.connect()
-    asked = list(questions(options.rows))
+    asked = list(questions(options))
     if options.sample:
         asked = [asked[i] for i in sorted(rng.sample(range(len(asked)), options.sample))]
     failed = 0
@@ -219,6 +262,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", action="store_true")
     parser.add_argument("--lazy", action="store_true")
+    parser.add_argument("--archives", action="store_true")
     parser.add_argument("--sample", type=int)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--stack", type=int)

@@ -70,6 +70,8 @@ SCRIPTS = [
     "CREATE VIRTUAL TABLE temp.e USING npy({}, mode='r+'); BEGIN; UPDATE e SET rowid = rowid; SELECT count(*) FROM e; ROLLBACK; DROP TABLE e",
     "CREATE VIRTUAL TABLE IF NOT EXISTS k USING wds({}); SELECT count(*), sum(rowid) FROM k; SELECT * FROM k WHERE rowid > 2 OR __key__ = '000001'; DROP TABLE k",
     "SELECT path, value FROM npy_rows({}) WHERE on_error = 'skip'; SELECT npy_json(array), npy_get(array, 0) FROM npy_file({})",
+    "SELECT *, metadata, array_key FROM npy_meta({}, 'row')",
+    "SELECT * FROM npy_globals({}, 'row')",
     "SELECT npyext_debug(), npyext_counters(), npyext_version()",
     "CREATE TEMP VIEW v AS SELECT * FROM npy_meta({}); SELECT count(*) FROM v; DROP VIEW v",
 ]
@@ -87,8 +89,10 @@ def make_folder(rng):
     make_files.make(".")
     for folder in ("d", "w", "good", "bad"):
         os.mkdir(folder)
-    small = [contents for kind in (seeds.npy_files, seeds.npz_files, seeds.ten_files) for contents in kind() if len(contents) <= 20_000]
-    for i, contents in enumerate(rng.sample(small, 150)):
+    arrays_and_archives = [contents for kind in (seeds.npy_files, seeds.npz_files, seeds.ten_files) for contents in kind() if len(contents) <= 20_000]
+    models = [contents for kind in (seeds.pickles, seeds.torch_saved, seeds.gguf_saved, seeds.checkpoints) for contents in kind() if len(contents) <= 20_000]
+    small = arrays_and_archives + models
+    for i, contents in enumerate(rng.sample(arrays_and_archives, 150) + rng.sample(models, 100)):
         put(f"good/{i:03}", contents)
         put(f"bad/{i:03}", spoiled(rng, contents))
     numbers = np.random.default_rng(rng.randrange(2**32))

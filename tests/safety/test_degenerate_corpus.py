@@ -44,3 +44,8 @@ def test_an_interrupt_of_degenerate_lazy_arrays(tmp_path):
 
 def test_an_interrupt_of_what_gives_rows_without_end(tmp_path):
     ask(tmp_path, 100, "--rows")
+
+
+def test_every_function_of_archives_without_arrays(tmp_path):
+    """A .safetensors or a .gguf without tensors, as labels or as a query, was a null pointer."""
+    ask(tmp_path, 3000, "--archives")
