@@ -99,7 +99,7 @@ static void tree_put_repr(npyx_buffer *name, const npyx_object *key, int depth) 
 /* Adds a key to the name; `...` if it is too long. Returns its work in bytes, that of what was taken back too. A
  * repr is written piece by piece, where a text is copied. */
 static size_t tree_put_key(npyx_buffer *name, const npyx_object *key) {
-    size_t nbytes = name->nbytes, byte_work = key->kind == NPYX_OBJECT_TEXT ? 1 : 8;
+    size_t nbytes = name->nbytes, byte_work = key->kind == NPYX_OBJECT_TEXT ? 1 : 64;
     name->limit_nbytes = nbytes + TREE_MAX_KEY_NBYTES;
     if (key->kind == NPYX_OBJECT_TEXT)
         npyx_buffer_append(name, key->text.bytes, key->text.nbytes);
