@@ -99,6 +99,7 @@ static const registered registrations[] = {
     {SCALAR("npy_slice", 2, 2, npyext_npy_slice),                                   IN(EVERYWHERE, PURE)},
     {SCALAR("npy_json", 1, 1, npyext_npy_json),                                     IN(EVERYWHERE, PURE_JSON)},
     {SCALAR("npy_data", 1, 1, npyext_npy_data),                                     IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_datetime", 2, 2, npyext_npy_datetime),                             IN(EVERYWHERE, PURE)},
     {SCALAR("npy_hash", 1, 2, npyext_npy_hash),                                     IN(EVERYWHERE, PURE)},
     {SCALAR("npy_from_json", 1, 2, npyext_npy_from_json),                           IN(EVERYWHERE, PURE)},
     {SCALAR("npy_from_data", 3, 3, npyext_npy_from_data),                           IN(EVERYWHERE, PURE)},

@@ -149,7 +149,7 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
     elements->is_whole = npyx_view_is_whole(&elements->view);
     elements->block_nskipped = 0;
     find_positions(elements);
-    npyext_items_begin_array(items, 0, true);
+    NPYX_TRY(npyext_items_begin_array(items, 0, true, error));
     npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view);
     skip(elements);
     if (items->is_filtered && selection->astype == NULL)

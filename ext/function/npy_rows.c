@@ -38,7 +38,8 @@ static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_err
         rows->needs_swap = npyx_element_needs_swap(npyext_selection_dtype(selection));
     }
     NPYX_TRY(npyext_value_filter_check_rows(&items->filter, view, npyext_selection_dtype(selection), error));
-    npyext_items_begin_array(items, rows_item_ndim(view), items->filter.nterms > 0 && view->ndim <= 1);
+    NPYX_TRY(npyext_items_begin_array(items, rows_item_ndim(view),
+                                      items->filter.nterms > 0 && view->ndim <= 1, error));
     npyext_range wanted = npyext_range_indices(rows->range, view);
     int64_t nrows = wanted.low <= wanted.high ? wanted.high - wanted.low + 1 : 0;
     int64_t nskipped = items->window.nskipped < nrows ? items->window.nskipped : nrows;

@@ -92,7 +92,7 @@ static void value_filter_read(npyext_value_filter *filter, const npyext_plan *pl
                                                : column == columns.imag ? NPYX_IMAGINARY_PART
                                                                         : NPYX_WHOLE};
         bool is_of_value = column == columns.value || term.component != NPYX_WHOLE;
-        if (is_of_value && read_term(filter, &term, plan->terms[i].op, argv[i]))
+        if (is_of_value && !plan->terms[i].is_only_judged && read_term(filter, &term, plan->terms[i].op, argv[i]))
             filter->terms[filter->nterms++] = term;
     }
 }
@@ -233,18 +233,21 @@ void npyext_items_open(npyext_cursor *cursor, npyx_host *host) {
     items->methods = ((const npyext_vtab *)cursor->base.pVtab)->function->methods;
     items->reader = (npyx_reader *)(void *)((char *)cursor + items->methods->reader_off);
     value_filter_init(&items->filter, host);
+    npyext_constants_init(&items->constants, host);
     items->converted.host = host;
 }
 
 void npyext_items_close(npyext_cursor *cursor) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     npyx_reader_clear(items->reader);
+    npyext_constants_clear(&items->constants);
     value_filter_clear(&items->filter);
     npyx_buffer_clear(&items->converted);
 }
 
-void npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool is_filtered) {
-    const npyext_scan *scan = &items->base.scan;
+npyx_status npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool is_filtered,
+                                     npyx_error *error) {
+    npyext_scan *scan = &items->base.scan;
     const npyx_dtype *dtype = npyext_selection_dtype(&items->base.selection);
     items->position = items->block_end = items->plain_end = 0;
     items->fault.status = NPYX_OK;
@@ -253,6 +256,7 @@ void npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool is_filte
     if (is_filtered)
         value_filter_begin(&items->filter, dtype);
     items->is_filtered = is_filtered && items->filter.nfilters > 0;
+    return npyext_constants_check(&items->constants, dtype, ndim > 0, npyext_scan_is_single(scan), error);
 }
 
 void npyext_items_get_underway(npyext_item_cursor *items) {
@@ -307,7 +311,12 @@ static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
     bool is_again = is_open && !items->is_begun;
     if (!is_again) {
         npyx_reader_quiesce(items->reader);
-        NPYX_TRY(npyext_cursor_next_array(&items->base, error));
+        npyx_status status = npyext_cursor_next_array(&items->base, error);
+        if (status == NPYX_DONE && npyext_constants_end(&items->constants, error) != NPYX_OK) {
+            items->base.is_eof = false; /* the error comes first */
+            return error->status;
+        }
+        NPYX_TRY(status);
     }
     items->is_begun = true;
     return items->methods->begin(items, is_again, error);
@@ -367,6 +376,7 @@ npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *requ
     items->step_nbytes = items->block_end = items->plain_end = 0;
     NPYX_TRY(npyext_cursor_begin(cursor, request, error));
     items->nlookups = cursor->selection.is_open ? items->nlookups + 1 : 0;
+    NPYX_TRY(npyext_constants_read(&items->constants, request, &cursor->scan.plan, error));
     items->methods->read_terms(items, request->argv);
     items->window = npyext_plan_window(&cursor->scan.plan, request->argv);
     value_filter_read(&items->filter, &cursor->scan.plan, items->methods->columns, request->argv);

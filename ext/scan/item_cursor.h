@@ -12,6 +12,7 @@
 #ifndef NPYEXT_ITEM_CURSOR_H
 #define NPYEXT_ITEM_CURSOR_H
 
+#include "constants.h"
 #include "cursor.h"
 
 /* ---- the filter ----
@@ -124,6 +125,7 @@ struct npyext_item_cursor {
     const npyext_item_methods *methods;
     npyx_reader *reader; /* that blocks come from; at rest before its source is closed */
     npyext_value_filter filter;
+    npyext_constants constants;
     npyx_buffer converted; /* the block as converted by astype */
     npyx_error fault;      /* of the item after the block, which cannot be converted; NPYX_OK: none */
 };
@@ -143,8 +145,10 @@ npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error);
     .module = NPYEXT_MODULE(npyext_items_filter, npyext_items_next, column)
 
 /* Prepares for the items of the selection, each an array of ndim axes: their type, and the filter for their
- * dtype. Judging blocks by it is up to next_block or the reader's work. */
-void npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool is_filtered);
+ * dtype. Judging blocks by it is up to next_block or the reader's work. NPYX_INVALID if they are compared with
+ * a constant that they cannot equal. */
+npyx_status npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool is_filtered,
+                                     npyx_error *error);
 
 /* Call it before a block is read: it tells the connection that work begins, but only once in each call of
  * SQLite's, or a loop over blocks could never be interrupted. */

@@ -114,10 +114,19 @@ static void estimate(planning *p, npyext_column_kind kind, int op) {
     p->nrows_out *= selected;
 }
 
+static bool plan_is_literal(sqlite3_index_info *info, int i) {
+    sqlite3_value *value = NULL;
+    /* before 3.38 there is no sqlite3_vtab_rhs_value */
+    return sqlite3_libversion_number() >= 3038000 &&
+           sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK && value != NULL;
+}
+
 static void plan_take(planning *p, int constraint, int op) {
     int column = p->info->aConstraint[constraint].iColumn;
     const npyext_column *declared = &p->function->columns[column];
-    p->plan.terms[p->plan.nterms++] = (npyext_term){.column = (unsigned char)column, .op = (unsigned char)op};
+    p->plan.terms[p->plan.nterms++] = (npyext_term){.column = (unsigned char)column,
+                                                    .op = (unsigned char)op,
+                                                    .is_literal = plan_is_literal(p->info, constraint)};
     p->info->aConstraintUsage[constraint].argvIndex = p->plan.nterms;
     /* otherwise SQLite fetches the column and compares it for every row */
     p->info->aConstraintUsage[constraint].omit = BY_EXACT >> declared->kind & 1;
@@ -180,11 +189,6 @@ static int take_arguments(planning *p, npyext_connection *connection) {
     return SQLITE_OK;
 }
 
-static bool plan_is_literal(sqlite3_index_info *info, int i) {
-    sqlite3_value *value = NULL;
-    return sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK && value != NULL;
-}
-
 bool npyext_is_doubtful(sqlite3_index_info *info, int i) {
     const struct sqlite3_index_constraint *constraints = info->aConstraint;
     /* before 3.38 there is no way to ask; the bug is in newer ones */
@@ -199,9 +203,29 @@ bool npyext_is_doubtful(sqlite3_index_info *info, int i) {
     return false;
 }
 
+/* A `<>` that may be about which rows of a join match, not about which there are, is still seen by those who
+ * judge its constant. */
+static void plan_take_for_judging(planning *p, int constraint) {
+    int column = p->info->aConstraint[constraint].iColumn;
+    p->plan.terms[p->plan.nterms++] = (npyext_term){.column = (unsigned char)column,
+                                                    .op = SQLITE_INDEX_CONSTRAINT_NE,
+                                                    .is_literal = plan_is_literal(p->info, constraint),
+                                                    .is_only_judged = true};
+    p->info->aConstraintUsage[constraint].argvIndex = p->plan.nterms;
+}
+
+static bool is_unguarded_value(const planning *p, int i) {
+    int column = p->info->aConstraint[i].iColumn;
+    return p->info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_NE && p->info->aConstraint[i].usable &&
+           sqlite3_libversion_number() < FIRST_WITH_GUARDED_NE && column >= 0 &&
+           column < p->function->ncolumns && p->function->columns[column].kind == NPYEXT_IS_VALUE;
+}
+
 static void take_filters(planning *p) {
     for (int i = 0; i < p->info->nConstraint && p->plan.nterms < NPYEXT_MAX_TERMS; i++) {
         npyext_column_kind kind = constraint_kind(p, i);
+        if (is_unguarded_value(p, i) && plan_is_literal(p->info, i))
+            plan_take_for_judging(p, i);
         if (kind == NPYEXT_PLAIN || kind == NPYEXT_IS_ARGUMENT || !p->info->aConstraint[i].usable)
             continue;
         bool may_be_text = kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME || kind == NPYEXT_IS_VALUE;
@@ -232,6 +256,8 @@ static sqlite3_str *sentence_of(const planning *p) {
     sqlite3_str *text = sqlite3_str_new(NULL);
     bool is_first_filter = true;
     for (int i = 0; i < p->plan.nterms && p->plan.terms[i].column != NPYEXT_NO_COLUMN; i++) {
+        if (p->plan.terms[i].is_only_judged)
+            continue;
         const npyext_column *column = &p->function->columns[p->plan.terms[i].column];
         int name_nbytes = (int)strcspn(column->declaration, " ");
         if (column->kind == NPYEXT_IS_ARGUMENT) {

@@ -367,6 +367,31 @@ NPYEXT_SCALAR(npy_data, ITEMS, BLOB, scalars_data, "npy_data(array)");
 
 /* ---- a value of any kind ---- */
 
+static npyx_status scalars_datetime(npyext_call *c) {
+    npyx_value dtype_text, text;
+    const npyx_dtype *dtype = NULL;
+    char written[NPYX_DATETIME_TEXT_NBYTES];
+    size_t nbytes = 0;
+    int64_t count = NPYX_NAT;
+    if (sqlite3_value_type(c->argv[0]) == SQLITE_NULL || sqlite3_value_type(c->argv[1]) == SQLITE_NULL)
+        return NPYX_DONE;
+    NPYX_TRY(npyext_value_text(c->argv[1], &dtype_text, &c->error));
+    NPYX_TRY(npyx_dtype_from_text(&c->arena, dtype_text.bytes, dtype_text.nbytes, &dtype, &c->error));
+    if (dtype->type != NPYX_DATETIME || dtype->unit == NPYX_UNIT_GENERIC)
+        return npyext_call_refuse(c, "the dtype must be a datetime64 with a unit, such as 'M8[ns]'");
+    if (sqlite3_value_type(c->argv[0]) != SQLITE_TEXT)
+        return npyext_call_refuse(c, "takes a date as a TEXT");
+    NPYX_TRY(npyext_value_text(c->argv[0], &text, &c->error));
+    NPYX_TRY(npyx_datetime_parse(text.bytes, text.nbytes, dtype->unit, dtype->multiple, &count, &c->error));
+    if (count == NPYX_NAT)
+        return NPYX_DONE;
+    NPYX_TRY(npyx_datetime_text(count, dtype->unit, dtype->multiple, written, &nbytes, &c->error));
+    npyx_buffer_append(&c->out, written, nbytes);
+    return NPYX_OK;
+}
+
+NPYEXT_SCALAR(npy_datetime, ANYTHING, TEXT, scalars_datetime, "npy_datetime('2026-01-02', 'M8[ns]')");
+
 /* The key of SipHash: the seed in its first eight bytes, little-endian, and zeros after it. */
 static npyx_status scalars_hash_key(npyext_call *c, uint8_t key[NPYX_SIPHASH_KEY_NBYTES]) {
     memset(key, 0, NPYX_SIPHASH_KEY_NBYTES);

@@ -406,3 +406,28 @@ npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit,
     return npyx_refuse(error, "'%.*s' does not fit datetime64[%s%s]: it is %s", NPYX_SHOWN(text, nbytes, 60),
                        multiple_text(multiple, count), npyx_unit_name(unit), instead);
 }
+
+npyx_datetime_form npyx_datetime_form_of(const char *text, size_t nbytes, npyx_unit unit) {
+    const npyx_unit shown = unit <= NPYX_UNIT_D ? NPYX_UNIT_D : NPYX_UNIT_s; /* without a fraction */
+    const size_t ndigits = unit <= NPYX_UNIT_s ? 0 : 3 * (size_t)(unit - NPYX_UNIT_s);
+    const char *point = nbytes == 0 ? NULL : memchr(text, '.', nbytes);
+    size_t whole_nbytes = point == NULL ? nbytes : (size_t)(point - text), written_nbytes = 0;
+    char written[NPYX_DATETIME_TEXT_NBYTES];
+    int64_t count = NPYX_NAT;
+    npyx_error unused;
+    if (npyx_datetime_parse(text, whole_nbytes, shown, 1, &count, &unused) != NPYX_OK || count == NPYX_NAT ||
+        npyx_datetime_text(count, shown, 1, written, &written_nbytes, &unused) != NPYX_OK ||
+        whole_nbytes > written_nbytes || memcmp(text, written, whole_nbytes) != 0)
+        return NPYX_DATETIME_OTHER;
+    if (point == NULL)
+        return whole_nbytes == written_nbytes && ndigits == 0 ? NPYX_DATETIME_WHOLE
+                                                              : NPYX_DATETIME_BEGINNING;
+    size_t digits_nbytes = nbytes - whole_nbytes - 1;
+    for (size_t i = 0; i < digits_nbytes; i++) {
+        if (!npyx_is_digit((uint8_t)point[1 + i]))
+            return NPYX_DATETIME_OTHER;
+    }
+    if (whole_nbytes < written_nbytes || ndigits == 0 || digits_nbytes > ndigits)
+        return NPYX_DATETIME_OTHER;
+    return digits_nbytes == ndigits ? NPYX_DATETIME_WHOLE : NPYX_DATETIME_BEGINNING;
+}

@@ -257,6 +257,15 @@ def error_of(db, sql, *arguments, code=sqlite3.SQLITE_ERROR):
     return text
 
 
+REFUSED = ("are JSON here", "are texts with all their digits", "are texts such as", "binds a NumPy scalar as a BLOB")
+
+
+def is_refused(answered):
+    """Whether an answer is the error of a comparison that an ordinary table answers, and the extension does not: its other side can
+    equal nothing, and the documents say so."""
+    return isinstance(answered, sqlite3.Error) and any(text in str(answered) for text in REFUSED)
+
+
 # --- what a statement costs --------------------------------------------------------------------------------
 
 
