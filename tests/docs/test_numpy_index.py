@@ -246,6 +246,11 @@ def changes(before):
     return {path: contents(data) for path, data in after.items() if before.get(path) != data}
 
 
+def times():
+    """When each file and folder was changed last; that of a folder tells whether something came or went."""
+    return {path: os.lstat(path).st_mtime_ns for place, folders, names in os.walk(".") for path in [place, *(os.path.join(place, name) for name in folders + names)]}
+
+
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory):
     made = tmp_path_factory.mktemp("made") / "examples"
@@ -255,8 +260,14 @@ def examples(tmp_path_factory):
     return made
 
 
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory):
+    """Where the two sides have theirs."""
+    return tmp_path_factory.mktemp("copies")
+
+
 @pytest.fixture
-def agree(connect, examples, tmp_path, monkeypatch):
+def agree(connect, examples, copies, monkeypatch):
     """agree(Python, SQL): both give the same answer, and write the same files."""
 
     def by_numpy(python):
@@ -277,13 +288,24 @@ def agree(connect, examples, tmp_path, monkeypatch):
             rows = db.execute(statement).fetchall()
         return rows, changes(before)
 
+    def in_a_copy(name, run, text):
+        """In a copy of the examples; the next line has it, too, if this one has left it as it was."""
+        copy, is_as_before = copies / name, False
+        if not copy.exists():
+            shutil.copytree(examples, copy, symlinks=True)
+        monkeypatch.chdir(copy)
+        try:
+            before = times()
+            answer = run(text)
+            is_as_before = times() == before
+            return answer
+        finally:
+            if not is_as_before:
+                shutil.rmtree(copy)
+
     def agree(python, sql):
-        answers = []
-        for name, run, text in [("numpy", by_numpy, python), ("sql", by_sql, sql)]:
-            shutil.copytree(examples, tmp_path / name, symlinks=True)
-            monkeypatch.chdir(tmp_path / name)
-            answers.append(run(text))
-        (value, written), (rows, written_by_sql) = answers
+        value, written = in_a_copy("numpy", by_numpy, python)
+        rows, written_by_sql = in_a_copy("sql", by_sql, sql)
         assert written_by_sql == written
         if not written:
             expected = plain(value)

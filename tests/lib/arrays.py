@@ -307,13 +307,13 @@ class _Unseekable(io.BytesIO):
 NPZ_VARIANTS = ["stored", "deflate", "zip64", "streamed", "streamed deflate"]
 
 
-def zip_bytes(entries, variant="stored"):
-    """A zip of (file name or ZipInfo, contents) pairs, in one of NPZ_VARIANTS."""
+def zip_bytes(entries, variant="stored", level=None):
+    """A zip of (file name or ZipInfo, contents) pairs, in one of NPZ_VARIANTS, by zlib's usual level or the given one."""
     out = _Unseekable() if variant.startswith("streamed") else io.BytesIO()
     method = zipfile.ZIP_DEFLATED if variant.endswith("deflate") else zipfile.ZIP_STORED
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # duplicate names are wanted
-        with zipfile.ZipFile(out, "w", method) as archive:
+        with zipfile.ZipFile(out, "w", method, compresslevel=level) as archive:
             for name, contents in entries:
                 if variant == "zip64":
                     with archive.open(name, "w", force_zip64=True) as member:
@@ -323,9 +323,9 @@ def zip_bytes(entries, variant="stored"):
     return out.getvalue()
 
 
-def npz_bytes(members, variant="stored"):
+def npz_bytes(members, variant="stored", level=None):
     """An .npz of {name: array}."""
-    return zip_bytes([(f"{name}.npy", npy_bytes(array)) for name, array in members.items()], variant)
+    return zip_bytes([(f"{name}.npy", npy_bytes(array)) for name, array in members.items()], variant, level)
 
 
 def ten_bytes(arrays, order="<", infos=()):

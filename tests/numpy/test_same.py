@@ -1,11 +1,11 @@
-"""Ten seconds of random questions, which every setting must answer alike (same.py; NPYEXT_SAME_SECONDS). NumPy is asked by
-`make same`: its releases differ in what the other tests here know of, one by one."""
+"""Five seconds of random questions, which every setting must answer alike (same.py; NPYEXT_SAME_SECONDS, which is 10 in CI).
+NumPy is asked by `make same`: its releases differ in what the other tests here know of, one by one."""
 
 import os
 
 import same
 
-SECONDS = float(os.environ.get("NPYEXT_SAME_SECONDS", "10"))
+SECONDS = float(os.environ.get("NPYEXT_SAME_SECONDS", "5"))
 
 
 def test_one_answer_at_every_size():

@@ -101,6 +101,7 @@ def test_check(release, patience_for, capfd):
     if root is None:
         return
     env = {"NPYEXT_WORKERS": os.environ.get("NPYEXT_WORKERS", ""), "NPYEXT_SEED": str(shell.random_seed())}
+    env.update((name, value) for name, value in os.environ.items() if name.startswith("NPYEXT_") and name.endswith("_SECONDS"))
     if checked() != RELEASES:
         ignored = " ".join(f"--ignore=tests/{path}" for path in ALIKE)
         env["PYTEST_ADDOPTS"] = ignored

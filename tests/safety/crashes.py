@@ -174,12 +174,8 @@ def rows_of(state):
     return [bytes([state, i + 1, 1, 1, 1, 1, 1, 1]) * NCOLUMNS for i in range([3, 11, 9, 17][state % 4])]
 
 
-NITEMS = 100_000
-
-
-def items_of(state):
-    """The float64 of a file whose rows change: each state is of all of them."""
-    return [1000.0 * i + state for i in range(NITEMS)]
+# The float64 of a file whose rows change: two windows of 256 KiB (NPYX_EDIT_WINDOW_NBYTES), and a part of one.
+NITEMS = 70_000
 
 
 MAXCOUNT = 2

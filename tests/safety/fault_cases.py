@@ -56,6 +56,8 @@ def make(folder):
     files = {
         "long.npy": npy_bytes(long),
         "many.npy": npy_bytes(np.arange(1_100_000, dtype="f4")),
+        # More values than are kept in a table (NPYX_KEY_TABLE_MOST_N), and most of them again.
+        "many_values.npy": npy_bytes(np.arange(200_000.0) % 70_000),
         "long_too.npy": npy_bytes(np.where(long == 139_000, -1, long)),
         "fortran.npy": npy_bytes(np.asfortranarray(wide)),
         "big_endian.npy": npy_bytes(wide.astype(">f8")),
@@ -207,7 +209,7 @@ SUMS = [
     reading("npy_quantile of many items", "SELECT q, value FROM npy_quantile('many.npy', '', '', '[0.1, 0.9]')"),
     reading("npy_unique", "SELECT value, count, first, error FROM npy_unique('{y,X}.npy'); SELECT count(*) FROM npy_unique('types/U4.npy')"),
     reading("npy_unique by labels", "SELECT label, value, count, first FROM npy_unique('X.npy') WHERE by = 'y.npy'"),
-    reading("npy_unique of many values", "SELECT count(*), sum(count) FROM npy_unique('many.npy')"),
+    reading("npy_unique of many values", "SELECT count(*), sum(count) FROM npy_unique('many_values.npy')"),
     reading("sketches", "SELECT npy_sketch_quantile(npy_sketch_merge(npy_sketch(array, 8)), 0.5) FROM npy_file('{X,y,long}.npy')"),
     reading("a sketch of many items", "SELECT npy_sketch_quantile(npy_sketch(array), 0.5) FROM npy_file('many.npy')"),
     reading("npy_paths", "SELECT * FROM npy_paths('**/*.npy'); SELECT path, file_size FROM npy_paths('[\"X.npy\", \"gone\"]')"),

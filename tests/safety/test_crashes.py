@@ -38,10 +38,15 @@ def array_of(states):
     return np.frombuffer(b"".join(b"".join(crashes.rows_of(state)) for state in states), "<f8").reshape(-1, NCOLUMNS)
 
 
+def items_of(state):
+    """Of a file whose rows change: each state is of all of them."""
+    return 1000.0 * np.arange(crashes.NITEMS) + state
+
+
 def whole_file(form, states):
     """The file with the rows, or the arrays, of these states, made by NumPy."""
     if form.mode == "r+":
-        return npy_bytes(np.array(crashes.items_of(states[-1])))
+        return npy_bytes(items_of(states[-1]))
     if form.path.endswith(".npy"):
         return npy_bytes(array_of(states))
     arrays = {f"s{state}": array_of([state]) for state in states}

@@ -129,13 +129,14 @@ static void pad(size_t nbytes) {
     file_nbytes += nbytes;
 }
 
-/* Members of up to most_nbytes each, of nbytes together. */
+/* Members of up to most_nbytes each, of nbytes together: stored, and by either of zlib's ways to compress.
+ * Levels above 6 only search longer for the same. */
 static void make_file(size_t nbytes, size_t most_nbytes, bool has_padding) {
     begin_file();
     do {
         size_t left_nbytes = nbytes - (size_t)plain_nbytes;
         size_t some_nbytes = most_nbytes - (size_t)random_below((int64_t)most_nbytes / 2);
-        add_member(some_nbytes < left_nbytes ? some_nbytes : left_nbytes, (int)random_below(10),
+        add_member(some_nbytes < left_nbytes ? some_nbytes : left_nbytes, (int)random_below(7),
                    1 + (int)random_below(9), (int)random_below(ALL_HEADERS + 1));
         if (has_padding && next_random() % 4 == 0)
             pad((size_t)random_below(20000));

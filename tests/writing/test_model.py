@@ -1,4 +1,4 @@
-"""Ten seconds of random sequences of statements that write (model.py; NPYEXT_MODEL_SECONDS, which is 30 in CI), and
+"""Five seconds of random sequences of statements that write (model.py; NPYEXT_MODEL_SECONDS, which is 10 to 30 in CI), and
 sequences in which tables that write went wrong once, each under what went wrong."""
 
 import os
@@ -12,7 +12,7 @@ import shell
 from model_state import BAD, DAMAGED, FAILING, TEXT, TORCH
 from model_steps import SET
 
-SECONDS = float(os.environ.get("NPYEXT_MODEL_SECONDS", "10"))
+SECONDS = float(os.environ.get("NPYEXT_MODEL_SECONDS", "5"))
 A, B = 0, 1
 FILE = "a.npy"
 OLD = ("foreign", None, FILE, "put", (91, 92, 93, 94, 95))
