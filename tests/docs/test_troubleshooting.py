@@ -88,6 +88,7 @@ STATEMENTS = {
     "too many indices": "SELECT * FROM npy_rows('y.npy', '', '0, 0')",
     "there are infinite values; give range_lo and range_hi": "SELECT * FROM npy_histogram('dataset/sensor.npy')",
     "item ... is ..., which ... cannot hold": "SELECT npy_astype(npy_from_json('[1, 300]'), 'u1')",
+    "dates of datetime64[ns] are texts with all their digits": "SELECT * FROM npy_rows('types/M8_ns.npy') WHERE value = '2026-01-02'",
     "'7' does not fit int64: it is a text": WRITES.format("i8") + "; INSERT INTO t VALUES ('7')",
     "a BLOB of 4 bytes does not fit float32": WRITES.format("f4") + "; INSERT INTO t VALUES (x'0000803f')",
     "... does not fit ...": WRITES.format("i1") + "; INSERT INTO t VALUES (NULL)",
