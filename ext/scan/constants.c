@@ -99,7 +99,8 @@ static npyx_status constants_refuse_date(const npyx_dtype *dtype, const char *te
                                 error));
     const char *name = npyx_dtype_shown(dtype).name;
     if (is_date)
-        return npyx_refuse(error, "dates of %s are texts with all their digits: write '%.*s' instead of '%.*s'",
+        return npyx_refuse(error,
+                           "dates of %s are texts with all their digits: write '%.*s' instead of '%.*s'",
                            name, (int)example_nbytes, example, NPYX_SHOWN(text, nbytes, 60));
     return npyx_refuse(error, "dates of %s are texts such as '%.*s', and '%.*s' is not one", name,
                        (int)example_nbytes, example, NPYX_SHOWN(text, nbytes, 60));

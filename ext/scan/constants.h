@@ -5,9 +5,9 @@
  *     value = '2023-06-01'     dates are texts, and those of datetime64[ns] have more digits
  *     row = ?                  where Python's sqlite3 has bound a NumPy scalar, which is a BLOB to SQLite
  *
- * Only literals, bound parameters and lists of an IN are judged: with a value from another table, the order of
- * the join would decide whether it comes here. Of several arrays, it is an error only if the constant fits none
- * of them.
+ * Only literals, bound parameters and lists of an IN are judged: with a value from another table, the order
+ * of the join would decide whether it comes here. Of several arrays, it is an error only if the constant fits
+ * none of them.
  */
 #ifndef NPYEXT_CONSTANTS_H
 #define NPYEXT_CONSTANTS_H
@@ -29,8 +29,8 @@ void npyext_constants_clear(npyext_constants *constants);
 npyx_status npyext_constants_read(npyext_constants *constants, const npyext_request *request,
                                   const npyext_plan *plan, npyx_error *error);
 
-/* Judges them by an array; is_json: its values are JSON. NPYX_INVALID if they do not fit, and the array is the
- * only one. */
+/* Judges them by an array; is_json: its values are JSON. NPYX_INVALID if they do not fit, and the array is
+ * the only one. */
 npyx_status npyext_constants_check(npyext_constants *constants, const npyx_dtype *dtype, bool is_json,
                                    bool is_only, npyx_error *error);
 

@@ -92,7 +92,8 @@ static void value_filter_read(npyext_value_filter *filter, const npyext_plan *pl
                                                : column == columns.imag ? NPYX_IMAGINARY_PART
                                                                         : NPYX_WHOLE};
         bool is_of_value = column == columns.value || term.component != NPYX_WHOLE;
-        if (is_of_value && !plan->terms[i].is_only_judged && read_term(filter, &term, plan->terms[i].op, argv[i]))
+        if (is_of_value && !plan->terms[i].is_only_judged &&
+            read_term(filter, &term, plan->terms[i].op, argv[i]))
             filter->terms[filter->nterms++] = term;
     }
 }

@@ -145,8 +145,8 @@ npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error);
     .module = NPYEXT_MODULE(npyext_items_filter, npyext_items_next, column)
 
 /* Prepares for the items of the selection, each an array of ndim axes: their type, and the filter for their
- * dtype. Judging blocks by it is up to next_block or the reader's work. NPYX_INVALID if they are compared with
- * a constant that they cannot equal. */
+ * dtype. Judging blocks by it is up to next_block or the reader's work. NPYX_INVALID if they are compared
+ * with a constant that they cannot equal. */
 npyx_status npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool is_filtered,
                                      npyx_error *error);
 

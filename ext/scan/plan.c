@@ -117,8 +117,8 @@ static void estimate(planning *p, npyext_column_kind kind, int op) {
 static bool plan_is_literal(sqlite3_index_info *info, int i) {
     sqlite3_value *value = NULL;
     /* before 3.38 there is no sqlite3_vtab_rhs_value */
-    return sqlite3_libversion_number() >= 3038000 &&
-           sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK && value != NULL;
+    return sqlite3_libversion_number() >= 3038000 && sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK &&
+           value != NULL;
 }
 
 static void plan_take(planning *p, int constraint, int op) {

@@ -241,8 +241,8 @@ enum { NPYEXT_NO_COLUMN = 255 };
 
 typedef struct npyext_term {
     unsigned char column;
-    unsigned char op; /* SQLITE_INDEX_CONSTRAINT_* or NPYEXT_OP_IN */
-    bool is_literal;  /* its right-hand side is one; always false before SQLite 3.38 */
+    unsigned char op;    /* SQLITE_INDEX_CONSTRAINT_* or NPYEXT_OP_IN */
+    bool is_literal;     /* its right-hand side is one; always false before SQLite 3.38 */
     bool is_only_judged; /* as a constant (constants.h): it leaves out no row */
 } npyext_term;
 

@@ -96,8 +96,8 @@ static void tree_put_repr(npyx_buffer *name, const npyx_object *key, int depth) 
     npyx_buffer_append_text(name, key->list.count == 1 ? ",)" : ")");
 }
 
-/* Adds a key to the name; `...` if it is too long. Returns its work in bytes, that of what was taken back too. A
- * repr is written piece by piece, where a text is copied. */
+/* Adds a key to the name; `...` if it is too long. Returns its work in bytes, that of what was taken back
+ * too. A repr is written piece by piece, where a text is copied. */
 static size_t tree_put_key(npyx_buffer *name, const npyx_object *key) {
     size_t nbytes = name->nbytes, byte_work = key->kind == NPYX_OBJECT_TEXT ? 1 : 64;
     name->limit_nbytes = nbytes + TREE_MAX_KEY_NBYTES;

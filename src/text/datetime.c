@@ -420,8 +420,7 @@ npyx_datetime_form npyx_datetime_form_of(const char *text, size_t nbytes, npyx_u
         whole_nbytes > written_nbytes || memcmp(text, written, whole_nbytes) != 0)
         return NPYX_DATETIME_OTHER;
     if (point == NULL)
-        return whole_nbytes == written_nbytes && ndigits == 0 ? NPYX_DATETIME_WHOLE
-                                                              : NPYX_DATETIME_BEGINNING;
+        return whole_nbytes == written_nbytes && ndigits == 0 ? NPYX_DATETIME_WHOLE : NPYX_DATETIME_BEGINNING;
     size_t digits_nbytes = nbytes - whole_nbytes - 1;
     for (size_t i = 0; i < digits_nbytes; i++) {
         if (!npyx_is_digit((uint8_t)point[1 + i]))

@@ -56,8 +56,9 @@ npyx_status npyx_datetime_text(int64_t value, npyx_unit unit, int32_t multiple, 
 npyx_status npyx_datetime_parse(const char *text, size_t nbytes, npyx_unit unit, int32_t multiple,
                                 int64_t *value, npyx_error *error);
 
-/* What a text is to the texts that npyx_datetime_text writes for a unit: one of them, the beginning of one, or
- * neither. Texts of one unit sort as their dates do, and a beginning sorts before all that begin with it. */
+/* What a text is to the texts that npyx_datetime_text writes for a unit: one of them, the beginning of one,
+ * or neither. Texts of one unit sort as their dates do, and a beginning sorts before all that begin with it.
+ */
 typedef enum npyx_datetime_form {
     NPYX_DATETIME_OTHER,
     NPYX_DATETIME_BEGINNING,

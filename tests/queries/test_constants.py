@@ -69,15 +69,12 @@ def test_what_to_write_finds_the_rows(db):
     assert "texts such as '1970-01-01', and 'yesterday' is not one" in error_of(db, "SELECT * FROM npy_rows(?) WHERE value < 'yesterday'", npy_bytes(np.array([0], "M8[D]")))
 
 
-@pytest.mark.parametrize("condition", ["value = t", "value IN (SELECT t || '' FROM dates)", "value = (SELECT t FROM dates)", "value = '2023-06' || '-01'"])
+@pytest.mark.parametrize("condition", ["value = t", "value = (SELECT t FROM dates)", "value = '2023-06' || '-01'", "+value = '2023-06-01'"])
 def test_dates_from_tables_are_compared_by_sqlite(db, condition):
     """A join must not be an error in one order and not in the other."""
     db.execute("CREATE TABLE dates AS SELECT '2023-06-01' AS t")
     dates = npy_bytes(np.array(["2023-06-01"], "M8[ns]"))
-    if "IN" in condition:
-        assert "with all their digits" in error_of(db, f"SELECT count(*) FROM npy_rows(?), dates WHERE {condition}", dates)
-    else:
-        assert db.execute(f"SELECT count(*) FROM npy_rows(?), dates WHERE {condition}", (dates,)).fetchone() == (0,)
+    assert db.execute(f"SELECT count(*) FROM npy_rows(?), dates WHERE {condition}", (dates,)).fetchone() == (0,)
 
 
 def test_over_several_arrays_one_of_which_can_have_the_text(db, folder):
