@@ -49,32 +49,40 @@ static npyx_status constants_refuse_index(const npyext_column *column, sqlite3_v
                        sqlite3_value_bytes(value));
 }
 
-npyx_status npyext_constants_read(npyext_constants *constants, const npyext_request *request,
+/* NPYX_DONE: it is no constant, or may be anything. */
+static npyx_status constants_take(npyext_constants *constants, const npyext_column *column,
+                                  const npyext_term *term, sqlite3_value *value, npyx_error *error) {
+    int type = sqlite3_value_type(value);
+    bool is_value = column->kind == NPYEXT_IS_VALUE;
+    if (is_value && term->op == NPYEXT_OP_IN) {
+        constants_add_list(constants, value);
+        return NPYX_OK;
+    }
+    if ((type != SQLITE_BLOB && (type != SQLITE_TEXT || !is_value)) ||
+        (!term->is_literal && !sqlite3_value_frombind(value)))
+        return NPYX_DONE;
+    if (!is_value)
+        return constants_refuse_index(column, value, error);
+    npyx_comparison comparison = npyext_operator_of(term->op)->comparison;
+    if (comparison < NPYX_IS_NULL)
+        constants_add(constants, comparison, value);
+    return NPYX_OK;
+}
+
+npyx_status npyext_constants_take(npyext_constants *constants, const npyext_request *request,
                                   const npyext_plan *plan, npyx_error *error) {
     npyx_buffer_reset(&constants->list);
     npyx_buffer_reset(&constants->texts);
     constants->has_met = false;
     constants->refusal.status = NPYX_OK;
     for (int i = 0; i < plan->nterms; i++) {
-        if (plan->terms[i].column == NPYEXT_NO_COLUMN)
+        const npyext_term *term = &plan->terms[i];
+        if (!term->is_judged)
             continue;
-        const npyext_column *column = &request->vtab->function->columns[plan->terms[i].column];
-        sqlite3_value *value = request->argv[i];
-        bool is_value = column->kind == NPYEXT_IS_VALUE;
-        if (is_value && plan->terms[i].op == NPYEXT_OP_IN) {
-            constants_add_list(constants, value);
-            continue;
-        }
-        bool is_number = column->kind == NPYEXT_IS_INDEX || column->kind == NPYEXT_IS_COORDINATE;
-        int type = sqlite3_value_type(value);
-        if ((!is_value && !is_number) || (type != SQLITE_BLOB && (type != SQLITE_TEXT || !is_value)) ||
-            (!plan->terms[i].is_literal && !sqlite3_value_frombind(value)))
-            continue;
-        if (is_number)
-            return constants_refuse_index(column, value, error);
-        npyx_comparison comparison = npyext_operator_of(plan->terms[i].op)->comparison;
-        if (comparison < NPYX_IS_NULL)
-            constants_add(constants, comparison, value);
+        const npyext_column *column = &request->vtab->function->columns[term->column];
+        npyx_status status = constants_take(constants, column, term, request->argv[i], error);
+        if (status != NPYX_OK && status != NPYX_DONE)
+            return status;
     }
     NPYX_TRY(npyx_buffer_check(&constants->texts, error));
     return npyx_buffer_check(&constants->list, error);

@@ -126,7 +126,8 @@ static void plan_take(planning *p, int constraint, int op) {
     const npyext_column *declared = &p->function->columns[column];
     p->plan.terms[p->plan.nterms++] = (npyext_term){.column = (unsigned char)column,
                                                     .op = (unsigned char)op,
-                                                    .is_literal = plan_is_literal(p->info, constraint)};
+                                                    .is_literal = plan_is_literal(p->info, constraint),
+                                                    .is_judged = (BY_ORDER >> declared->kind & 1) != 0};
     p->info->aConstraintUsage[constraint].argvIndex = p->plan.nterms;
     /* otherwise SQLite fetches the column and compares it for every row */
     p->info->aConstraintUsage[constraint].omit = BY_EXACT >> declared->kind & 1;
@@ -209,7 +210,8 @@ static void plan_take_for_judging(planning *p, int constraint) {
     int column = p->info->aConstraint[constraint].iColumn;
     p->plan.terms[p->plan.nterms++] = (npyext_term){.column = (unsigned char)column,
                                                     .op = SQLITE_INDEX_CONSTRAINT_NE,
-                                                    .is_literal = plan_is_literal(p->info, constraint),
+                                                    .is_literal = true,
+                                                    .is_judged = true,
                                                     .is_only_judged = true};
     p->info->aConstraintUsage[constraint].argvIndex = p->plan.nterms;
 }

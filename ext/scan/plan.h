@@ -241,9 +241,11 @@ enum { NPYEXT_NO_COLUMN = 255 };
 
 typedef struct npyext_term {
     unsigned char column;
-    unsigned char op;    /* SQLITE_INDEX_CONSTRAINT_* or NPYEXT_OP_IN */
-    bool is_literal;     /* its right-hand side is one; always false before SQLite 3.38 */
-    bool is_only_judged; /* as a constant (constants.h): it leaves out no row */
+    unsigned char op; /* SQLITE_INDEX_CONSTRAINT_* or NPYEXT_OP_IN */
+    bool is_literal;  /* its right-hand side is one; always false before SQLite 3.38 */
+    /* Its column is `value`, an index or a coordinate, and constants beside it are judged (constants.h); */
+    bool is_judged;
+    bool is_only_judged; /* and nothing else: it leaves out no row */
 } npyext_term;
 
 /* A plan: xBestIndex makes it and passes it to xFilter after the NUL of idxStr. Term i belongs to argv[i];
