@@ -6,7 +6,8 @@
 --     .read sql/checkpoint_diff.sql
 --
 -- `rms` is the root of the mean square of b - a, and `relative` that over the one of a: 0.01 is a step of 1 %. Items that are
--- NaN or infinite are counted in `differing` and enter no mean; relative is NULL when a holds infinities or nothing but zeros.
+-- NaN or infinite are counted in `differing` and enter no mean; `new_nan` says how many more NaN there are in b. relative is NULL
+-- when a holds infinities or nothing but zeros.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
@@ -15,7 +16,7 @@ WITH sides AS (
          SELECT coalesce(:a, 'checkpoints/step_1/model.npz') AS a, coalesce(:b, 'checkpoints/step_3/model.npz') AS b
      ),
      changes AS MATERIALIZED (
-         SELECT s.a, c.name, c.status, c.differing, c.max_abs, c.rms, c.first_at, c.error FROM sides AS s JOIN npy_compare(s.a, s.b, 'row') AS c
+         SELECT s.a, c.name, c.status, c.differing, c.max_abs, c.rms, c.first_at, nullif(c.nan_b - c.nan_a, 0) AS new_nan, c.error FROM sides AS s JOIN npy_compare(s.a, s.b, 'row') AS c
      ),
      before AS MATERIALIZED (
          SELECT m.name, max(m.idx) AS idx, m.shape, m.size, t.var + t.mean * t.mean AS mean_square
@@ -28,7 +29,7 @@ WITH sides AS (
          SELECT name FROM before WHERE name = '' AND (SELECT count(*) FROM before) = 1
      )
 SELECT c.name, coalesce(c.error, c.status) AS status, b.shape, c.differing, round(100.0 * c.differing / b.size, 1) AS percent,
-       c.max_abs, round(c.rms, 6) AS rms, round(sqrt(c.rms * c.rms / nullif(b.mean_square, 0)), 6) AS relative, c.first_at
+       c.max_abs, round(c.rms, 6) AS rms, round(sqrt(c.rms * c.rms / nullif(b.mean_square, 0)), 6) AS relative, c.first_at, c.new_nan
   FROM changes AS c
   LEFT JOIN before AS b ON b.name = coalesce((SELECT name FROM alone), c.name)
  ORDER BY c.status = 'equal', relative IS NOT NULL, relative DESC, c.name;

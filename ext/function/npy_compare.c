@@ -385,6 +385,8 @@ COMPARE_NUMBER(compare_max_abs, true, sqlite3_result_double, found->max_abs)
 COMPARE_NUMBER(compare_max_rel, true, sqlite3_result_double, found->max_rel)
 COMPARE_NUMBER(compare_rms, true, sqlite3_result_double, found->rms)
 COMPARE_NUMBER(compare_differing, true, sqlite3_result_int64, found->ndiffering)
+COMPARE_NUMBER(compare_nan_a, found->nnan[0] >= 0, sqlite3_result_int64, found->nnan[0])
+COMPARE_NUMBER(compare_nan_b, found->nnan[1] >= 0, sqlite3_result_int64, found->nnan[1])
 COMPARE_NUMBER(compare_first_at, found->first_at >= 0, sqlite3_result_int64, found->first_at)
 
 static const npyext_column compare_columns[] = {
@@ -395,6 +397,8 @@ static const npyext_column compare_columns[] = {
     NPYEXT_OUTPUT("rms REAL", NEEDS_EVERY, compare_rms),
     NPYEXT_OUTPUT("differing INTEGER", NEEDS_EVERY, compare_differing),
     NPYEXT_OUTPUT("first_at INTEGER", NEEDS_FIRST, compare_first_at),
+    NPYEXT_OUTPUT("nan_a INTEGER", NEEDS_EVERY, compare_nan_a),
+    NPYEXT_OUTPUT("nan_b INTEGER", NEEDS_EVERY, compare_nan_b),
     NPYEXT_ERROR(NEEDS_EVERY),
     NPYEXT_ARGUMENT("a BLOB", NPYEXT_SOURCE),
     NPYEXT_ARGUMENT("b BLOB", NPYEXT_OTHER_SOURCE),

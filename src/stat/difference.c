@@ -106,17 +106,20 @@ static bool tally_doubles(difference_stretch *stretch, int64_t nelem) {
 static void subtract(const difference_way *way, const uint8_t *const items[2], int64_t first, int64_t nelem,
                      difference_stretch *stretch) {
     npyx_difference_part part;
-    int64_t ndiffering = stretch->tally.ndiffering;
+    int64_t ndiffering = stretch->tally.ndiffering, nfinite = stretch->tally.nfinite;
     bool is_done = way->kernel != NULL && nelem % NPYX_DIFFERENCE_UNIT_NELEM == 0;
     if (is_done) {
         way->kernel(items[0], items[1], (size_t)nelem, &part);
         is_done = npyx_tally_add_part(&stretch->tally, &part);
     }
     bool finds_first = stretch->first_at < 0 && stretch->tally.ndiffering > ndiffering;
-    for (int k = 0; k < 2 && (!is_done || finds_first); k++)
+    bool has_nan = is_done && stretch->tally.nfinite - nfinite < nelem; /* or infinities */
+    for (int k = 0; k < 2 && (!is_done || finds_first || has_nan); k++)
         npyx_chunk_load(&stretch->chunks[k], way->dtypes[k], items[k], nelem);
     if (!is_done && !tally_doubles(stretch, nelem))
         npyx_tally_chunks(&stretch->tally, &stretch->chunks[0], &stretch->chunks[1], nelem);
+    if (stretch->tally.nfinite - nfinite < nelem)
+        npyx_tally_nan(&stretch->tally, stretch->chunks, nelem);
     if (stretch->first_at >= 0 || stretch->tally.ndiffering == ndiffering)
         return;
     int64_t i = 0;
@@ -283,6 +286,8 @@ static void difference_report(const difference_walk *w, npyx_difference *differe
     difference->first_at = w->first_at;
     if (w->way.comparability != NPYX_SUBTRACTABLE)
         return;
+    difference->nnan[0] = tally->nnan[0];
+    difference->nnan[1] = tally->nnan[1];
     if (tally->nfinite > 0) {
         difference->max_abs = tally->max_abs;
         difference->max_rel = tally->max_rel;
@@ -296,7 +301,8 @@ npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops
                                  npyx_difference *difference, int *faulty, npyx_error *error) {
     const double none = (double)NAN;
     npyx_host *host = sides[0].source->host;
-    *difference = (npyx_difference){.first_at = -1, .max_abs = none, .max_rel = none, .rms = none};
+    *difference =
+        (npyx_difference){.first_at = -1, .max_abs = none, .max_rel = none, .rms = none, .nnan = {-1, -1}};
     *faulty = 0;
     if (sides[0].view->dtype->itemsize == 0) /* items without bytes are equal, however many */
         return NPYX_OK;

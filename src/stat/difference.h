@@ -27,13 +27,14 @@ typedef struct npyx_difference_side {
 /*
  * The maxima and rms are of the items of NPYX_SUBTRACTABLE arrays that are finite on both sides, and NaN if
  * there are none. max_rel is |a - b| / max(|a|, |b|), 0 if both are 0. max_abs is infinite if an infinity
- * meets a finite number or the other infinity. NaN against anything else only counts as differing. Complex
- * numbers are measured by modulus.
+ * meets a finite number or the other infinity. NaN against anything else only counts as differing, and in
+ * nnan. Complex numbers are measured by modulus; one is NaN if a part of it is.
  */
 typedef struct npyx_difference {
     int64_t ndiffering;
     int64_t first_at; /* flat C-order index of the first that differs; -1: none */
     double max_abs, max_rel, rms;
+    int64_t nnan[2]; /* items that are NaN or NaT on each side; -1 if the arrays are not NPYX_SUBTRACTABLE */
 } npyx_difference;
 
 /* Compares two arrays of one shape whose dtypes are not NPYX_INCOMPARABLE. stops_early: nothing after the
@@ -98,6 +99,7 @@ void npyx_chunk_load(npyx_chunk *chunk, const npyx_dtype *dtype, const uint8_t *
 typedef struct npyx_difference_tally {
     int64_t ndiffering;
     int64_t nfinite;   /* items that are finite on both sides: max_rel and squares are of them */
+    int64_t nnan[2];   /* on each side */
     bool is_unbounded; /* an infinity met another value that is not NaN */
     double max_abs;    /* of the finite ones, too; infinite if a difference exceeds a double's range */
     double max_rel;
@@ -106,6 +108,9 @@ typedef struct npyx_difference_tally {
 
 /* Compares nelem items of two chunks. */
 void npyx_tally_chunks(npyx_difference_tally *tally, const npyx_chunk *a, const npyx_chunk *b, int64_t nelem);
+
+/* Adds how many of nelem items of each chunk are NaN. */
+void npyx_tally_nan(npyx_difference_tally *tally, const npyx_chunk chunks[2], int64_t nelem);
 
 /* Adds a kernel's result. False, with nothing added, if only npyx_tally_chunks would be exact. */
 bool npyx_tally_add_part(npyx_difference_tally *tally, const npyx_difference_part *part);

@@ -168,9 +168,18 @@ void npyx_tally_chunks(npyx_difference_tally *tally, const npyx_chunk *a, const 
     }
 }
 
+void npyx_tally_nan(npyx_difference_tally *tally, const npyx_chunk chunks[2], int64_t nelem) {
+    for (int k = 0; k < 2; k++) {
+        for (int64_t i = 0; i < nelem; i++)
+            tally->nnan[k] += is_nan(&chunks[k], i);
+    }
+}
+
 void npyx_tally_merge(npyx_difference_tally *tally, const npyx_difference_tally *next) {
     tally->ndiffering += next->ndiffering;
     tally->nfinite += next->nfinite;
+    tally->nnan[0] += next->nnan[0];
+    tally->nnan[1] += next->nnan[1];
     tally->is_unbounded |= next->is_unbounded;
     tally->max_abs = next->max_abs > tally->max_abs ? next->max_abs : tally->max_abs;
     tally->max_rel = next->max_rel > tally->max_rel ? next->max_rel : tally->max_rel;

@@ -201,7 +201,7 @@ def unique(rng, subject):
 
 def compare(rng, subject):
     path, other = subject.other
-    columns = some(rng, "status max_abs max_rel rms differing first_at error".split())
+    columns = some(rng, "status max_abs max_rel rms differing first_at nan_a nan_b error".split())
     parameters = {"source": subject.source.value, "path": path}
     text = subject.source.text
     a, b = pick(rng, [(text, ":path"), (":path", text)])

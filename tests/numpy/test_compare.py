@@ -37,7 +37,14 @@ COLUMNS = "name, status, max_abs, max_rel, rms, differing, first_at, error"
 
 def compare(db, a, b, *on_error):
     marks = ", ".join("?" * (2 + len(on_error)))
-    return db.execute(f"SELECT * FROM npy_compare({marks})", (a, b, *on_error)).fetchall()
+    return db.execute(f"SELECT {COLUMNS} FROM npy_compare({marks})", (a, b, *on_error)).fetchall()
+
+
+def assert_nan(db, first, second, a, b):
+    """nan_a and nan_b of two sources that hold the arrays a and b: NaN and NaT, and NULL where nothing is compared, or what has none."""
+    is_compared = expected(a, b)[4] is not None and a.dtype.kind in "biufcmM"
+    want = tuple(int(np.isnan(wide(array)).sum()) if is_compared else None for array in (a, b))
+    assert db.execute("SELECT nan_a, nan_b FROM npy_compare(?, ?)", (first, second)).fetchone() == want, (a, b)
 
 
 def statuses(db, a, b, *on_error):
@@ -194,7 +201,9 @@ def test_random_pairs(db, tmp_path):
     for number, (a, b) in enumerate(pairs(rng)):
         b = reordered(rng, b)
         first, second = packed(rng, a), packed(rng, b)
-        rows = compare(db, source(rng, first, tmp_path / f"a{number}"), source(rng, second, tmp_path / f"b{number}"))
+        sources = source(rng, first, tmp_path / f"a{number}"), source(rng, second, tmp_path / f"b{number}")
+        rows = compare(db, *sources)
+        assert_nan(db, *sources, a, b)
         assert len(rows) == 1 and rows[0][-1] is None
         assert_compared(rows[0][1:7], a, b, (a, b))
 
@@ -207,6 +216,7 @@ def test_random_lengths(db, nelem):
         for b in (a, altered(rng, a, 3), random_items(rng, dtype, (nelem,))):
             ((_, *row, error),) = compare(db, npy_bytes(a), npy_bytes(b))
             assert_compared(tuple(row), a, b, (dtype, nelem))
+            assert_nan(db, npy_bytes(a), npy_bytes(b), a, b)
             assert error is None
 
 
@@ -218,6 +228,7 @@ def test_random_numbers_of_two_dtypes(db):
         with np.errstate(all="ignore"):
             same = np.real(a).astype(q) if q.kind != "c" else a.astype(q)
         for b in (same, random_items(rng, q, (100,))):
+            assert_nan(db, npy_bytes(a), npy_bytes(b), a, b)
             ((_, *row, _),) = compare(db, npy_bytes(a), npy_bytes(b))
             assert_compared(tuple(row), a, b, (p, q, a, b))
 
