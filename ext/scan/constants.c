@@ -30,14 +30,20 @@ static void constants_add(npyext_constants *constants, npyx_comparison compariso
     npyx_buffer_append(&constants->list, &constant, sizeof constant);
 }
 
-/* The texts of an IN; numbers and BLOBs may come from a table. */
+/* The texts of an IN, but of none so long that nobody has written it: that comes from a table. So may numbers
+ * and BLOBs. */
 static void constants_add_list(npyext_constants *constants, sqlite3_value *list) {
+    enum { NVALUES_MOST = 100 };
+    size_t list_nbytes = constants->list.nbytes;
     sqlite3_value *value = NULL;
-    int code = sqlite3_vtab_in_first(list, &value);
-    for (; code == SQLITE_OK && value != NULL; code = sqlite3_vtab_in_next(list, &value)) {
+    int nvalues = 0, code = sqlite3_vtab_in_first(list, &value);
+    for (; code == SQLITE_OK && value != NULL && nvalues < NVALUES_MOST;
+         code = sqlite3_vtab_in_next(list, &value), nvalues++) {
         if (sqlite3_value_type(value) == SQLITE_TEXT)
             constants_add(constants, NPYX_EQUAL, value);
     }
+    if (nvalues == NVALUES_MOST)
+        constants->list.nbytes = list_nbytes;
 }
 
 static npyx_status constants_refuse_index(const npyext_column *column, sqlite3_value *value,

@@ -1,6 +1,7 @@
 """Constants beside `value`, `row` and coordinates that cannot mean what they seem to say are errors: dates in another form, against NumPy's
 comparisons of dates, and NumPy scalars that Python's sqlite3 has bound as BLOBs."""
 
+import json
 import operator
 import random
 import sqlite3
@@ -75,6 +76,16 @@ def test_dates_from_tables_are_compared_by_sqlite(db, condition):
     db.execute("CREATE TABLE dates AS SELECT '2023-06-01' AS t")
     dates = npy_bytes(np.array(["2023-06-01"], "M8[ns]"))
     assert db.execute(f"SELECT count(*) FROM npy_rows(?), dates WHERE {condition}", (dates,)).fetchone() == (0,)
+
+
+def test_lists(db):
+    dates = npy_bytes(np.array(["2023-06-01"], "M8[D]"))
+    sql = "SELECT row FROM npy_rows(?) WHERE value IN ('2023-06-01', '2024-01-01', 5, NULL{})"
+    assert db.execute(sql.format(""), (dates,)).fetchall() == [(0,)]
+    assert "write '2023-06-01' instead of '2023-06-01T00'" in error_of(db, sql.format(", '2023-06-01T00'"), dates)
+    listed = "SELECT row FROM npy_rows(?) WHERE value IN (SELECT value FROM json_each(?))"
+    assert "'day 1' is not one" in error_of(db, listed, dates, '["2023-06-01", "day 1"]')
+    assert db.execute(listed, (dates, json.dumps(["2023-06-01", *(f"day {i}" for i in range(200))]))).fetchall() == [(0,)]  # nobody has written so many
 
 
 def test_over_several_arrays_one_of_which_can_have_the_text(db, folder):
