@@ -6,6 +6,9 @@ typedef struct npyext_constant {
     size_t text_off, text_nbytes;
 } npyext_constant;
 
+/* on_error is about files, and this is not: it ends every query. */
+#define constants_fail(error, ...) npyx_fail_as((error), NPYX_KIND_QUESTION, NPYX_INVALID, -1, __VA_ARGS__)
+
 typedef enum constants_fit { FITS, FITS_NEITHER_WAY, FITS_NOT } constants_fit;
 
 void npyext_constants_init(npyext_constants *constants, npyx_host *host) {
@@ -48,11 +51,11 @@ static void constants_add_list(npyext_constants *constants, sqlite3_value *list)
 
 static npyx_status constants_refuse_index(const npyext_column *column, sqlite3_value *value,
                                           npyx_error *error) {
-    return npyx_refuse(error,
-                       "%.*s is a number, and is compared with a BLOB of %d bytes. Python's sqlite3 binds a "
-                       "NumPy scalar as a BLOB: bind int(x), or call npyext.register_adapters() first",
-                       (int)strcspn(column->declaration, " "), column->declaration,
-                       sqlite3_value_bytes(value));
+    return constants_fail(
+        error,
+        "%.*s is a number, and is compared with a BLOB of %d bytes. Python's sqlite3 binds a "
+        "NumPy scalar as a BLOB: bind int(x), or call npyext.register_adapters() first",
+        (int)strcspn(column->declaration, " "), column->declaration, sqlite3_value_bytes(value));
 }
 
 /* NPYX_DONE: it is no constant, or may be anything. */
@@ -113,11 +116,11 @@ static npyx_status constants_refuse_date(const npyx_dtype *dtype, const char *te
                                 error));
     const char *name = npyx_dtype_shown(dtype).name;
     if (is_date)
-        return npyx_refuse(error,
-                           "dates of %s are texts with all their digits: write '%.*s' instead of '%.*s'",
-                           name, (int)example_nbytes, example, NPYX_SHOWN(text, nbytes, 60));
-    return npyx_refuse(error, "dates of %s are texts such as '%.*s', and '%.*s' is not one", name,
-                       (int)example_nbytes, example, NPYX_SHOWN(text, nbytes, 60));
+        return constants_fail(error,
+                              "dates of %s are texts with all their digits: write '%.*s' instead of '%.*s'",
+                              name, (int)example_nbytes, example, NPYX_SHOWN(text, nbytes, 60));
+    return constants_fail(error, "dates of %s are texts such as '%.*s', and '%.*s' is not one", name,
+                          (int)example_nbytes, example, NPYX_SHOWN(text, nbytes, 60));
 }
 
 static constants_fit constants_judge_text(const npyext_constant *constant, const npyx_dtype *dtype,
@@ -136,10 +139,11 @@ static constants_fit constants_judge_blob(const npyext_constant *constant, const
                                           npyx_error *error) {
     if (!npyx_dtype_is_real(dtype) && !npyx_type_is_date(dtype->type))
         return FITS;
-    (void)npyx_refuse(error,
-                      "value is %s, and is compared with a BLOB of %zu bytes. Python's sqlite3 binds a NumPy "
-                      "scalar as a BLOB: bind x.item(), or call npyext.register_adapters() first",
-                      npyx_dtype_shown(dtype).name, constant->text_nbytes);
+    (void)constants_fail(
+        error,
+        "value is %s, and is compared with a BLOB of %zu bytes. Python's sqlite3 binds a NumPy "
+        "scalar as a BLOB: bind x.item(), or call npyext.register_adapters() first",
+        npyx_dtype_shown(dtype).name, constant->text_nbytes);
     return FITS_NOT;
 }
 

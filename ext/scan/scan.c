@@ -294,7 +294,7 @@ int npyext_scan_confirm(npyext_scan *scan) {
 }
 
 npyext_on_error npyext_scan_fate(npyext_scan *scan, const npyx_error *error) {
-    if (error->status == NPYX_NOMEM || error->status == NPYX_INTERRUPTED)
+    if (error->status == NPYX_NOMEM || error->status == NPYX_INTERRUPTED || error->kind == NPYX_KIND_QUESTION)
         return NPYEXT_RAISE;
     scan->connection->host.counters.files_skipped += scan->on_error == NPYEXT_SKIP;
     return scan->on_error;

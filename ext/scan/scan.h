@@ -90,8 +90,8 @@ bool npyext_scan_is_single(npyext_scan *scan);
  * then prepares the statement anew and runs it again. Call it at the end of xFilter. */
 int npyext_scan_confirm(npyext_scan *scan);
 
-/* What becomes of an error, by on_error; errors that are skipped are counted. Running out of memory and
- * interrupts are no file's fault, and end every query. */
+/* What becomes of an error, by on_error; errors that are skipped are counted. Running out of memory,
+ * interrupts and questions that make no sense are no file's fault, and end every query. */
 npyext_on_error npyext_scan_fate(npyext_scan *scan, const npyx_error *error);
 
 /* Where the scan is, for messages. */

@@ -31,7 +31,7 @@ const char *npyx_error_kind_name(const npyx_error *error) {
         [NPYX_KIND_TRUNCATED] = "truncated", [NPYX_KIND_CRC] = "crc",
         [NPYX_KIND_OBJECTS] = "objects",     [NPYX_KIND_UNSUPPORTED] = "unsupported",
         [NPYX_KIND_CHANGED] = "changed",     [NPYX_KIND_VALUE] = "value",
-        [NPYX_KIND_LIMIT] = "limit",
+        [NPYX_KIND_LIMIT] = "limit",         [NPYX_KIND_QUESTION] = "value",
     };
     static const npyx_error_kind of_status[] = {
         [NPYX_IO] = NPYX_KIND_UNREADABLE,           [NPYX_CORRUPT] = NPYX_KIND_FORMAT,

@@ -45,7 +45,8 @@ typedef enum npyx_error_kind {
     NPYX_KIND_UNSUPPORTED, /* legal, but not read */
     NPYX_KIND_CHANGED,     /* the file is not the one of a moment ago */
     NPYX_KIND_VALUE,       /* an argument or item that makes no sense here */
-    NPYX_KIND_LIMIT        /* more than there is room for */
+    NPYX_KIND_LIMIT,       /* more than there is room for */
+    NPYX_KIND_QUESTION     /* no file's fault: what is asked of it makes no sense */
 } npyx_error_kind;
 
 enum { NPYX_MESSAGE_NBYTES = 480 };
