@@ -49,8 +49,8 @@ static void constants_add_list(npyext_constants *constants, sqlite3_value *list)
         constants->list.nbytes = list_nbytes;
 }
 
-static npyx_status constants_refuse_index(const npyext_column *column, sqlite3_value *value,
-                                          npyx_error *error) {
+static npyx_status constants_refuse_number(const npyext_column *column, sqlite3_value *value,
+                                           npyx_error *error) {
     return constants_fail(
         error,
         "%.*s is a number, and is compared with a BLOB of %d bytes. Python's sqlite3 binds a "
@@ -59,19 +59,19 @@ static npyx_status constants_refuse_index(const npyext_column *column, sqlite3_v
 }
 
 /* NPYX_DONE: it is no constant, or may be anything. */
-static npyx_status constants_take(npyext_constants *constants, const npyext_column *column,
+static npyx_status constants_take(npyext_constants *constants, const npyext_column *column, bool is_value,
                                   const npyext_term *term, sqlite3_value *value, npyx_error *error) {
     int type = sqlite3_value_type(value);
-    bool is_value = column->kind == NPYEXT_IS_VALUE;
-    if (is_value && term->op == NPYEXT_OP_IN) {
-        constants_add_list(constants, value);
+    if (term->op == NPYEXT_OP_IN) {
+        if (is_value)
+            constants_add_list(constants, value);
         return NPYX_OK;
     }
     if ((type != SQLITE_BLOB && (type != SQLITE_TEXT || !is_value)) ||
         (!term->is_literal && !sqlite3_value_frombind(value)))
         return NPYX_DONE;
-    if (!is_value)
-        return constants_refuse_index(column, value, error);
+    if (!is_value) /* row numbers, coordinates, and the parts of complex numbers */
+        return constants_refuse_number(column, value, error);
     npyx_comparison comparison = npyext_operator_of(term->op)->comparison;
     if (comparison < NPYX_IS_NULL)
         constants_add(constants, comparison, value);
@@ -79,7 +79,7 @@ static npyx_status constants_take(npyext_constants *constants, const npyext_colu
 }
 
 npyx_status npyext_constants_take(npyext_constants *constants, const npyext_request *request,
-                                  const npyext_plan *plan, npyx_error *error) {
+                                  const npyext_plan *plan, int value_column, npyx_error *error) {
     npyx_buffer_reset(&constants->list);
     npyx_buffer_reset(&constants->texts);
     constants->has_met = false;
@@ -89,7 +89,8 @@ npyx_status npyext_constants_take(npyext_constants *constants, const npyext_requ
         if (!term->is_judged)
             continue;
         const npyext_column *column = &request->vtab->function->columns[term->column];
-        npyx_status status = constants_take(constants, column, term, request->argv[i], error);
+        npyx_status status =
+            constants_take(constants, column, term->column == value_column, term, request->argv[i], error);
         if (status != NPYX_OK && status != NPYX_DONE)
             return status;
     }

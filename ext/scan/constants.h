@@ -25,13 +25,15 @@ typedef struct npyext_constants {
 void npyext_constants_init(npyext_constants *constants, npyx_host *host);
 void npyext_constants_clear(npyext_constants *constants);
 
-/* Takes those of an xFilter call. NPYX_INVALID for a BLOB beside a row number or a coordinate. */
+/* Takes those of an xFilter call. value_column: the number of `value`. NPYX_INVALID for a BLOB beside a row
+ * number, a coordinate, or a part of a complex number. */
 npyx_status npyext_constants_take(npyext_constants *constants, const npyext_request *request,
-                                  const npyext_plan *plan, npyx_error *error);
+                                  const npyext_plan *plan, int value_column, npyx_error *error);
 
 /* The same; inline, since most look-ups of a join compare with numbers, and take some 100 ns. */
 static inline npyx_status npyext_constants_read(npyext_constants *constants, const npyext_request *request,
-                                                const npyext_plan *plan, npyx_error *error) {
+                                                const npyext_plan *plan, int value_column,
+                                                npyx_error *error) {
     bool has_any = constants->list.nbytes > 0;
     for (int i = 0; i < plan->nterms && !has_any; i++) {
         if (plan->terms[i].is_judged) {
@@ -39,7 +41,7 @@ static inline npyx_status npyext_constants_read(npyext_constants *constants, con
             has_any = type != SQLITE_INTEGER && type != SQLITE_FLOAT;
         }
     }
-    return has_any ? npyext_constants_take(constants, request, plan, error) : NPYX_OK;
+    return has_any ? npyext_constants_take(constants, request, plan, value_column, error) : NPYX_OK;
 }
 
 /* Judges them by an array; is_json: its values are JSON. NPYX_INVALID if they do not fit, and the array is

@@ -377,7 +377,8 @@ npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *requ
     items->step_nbytes = items->block_end = items->plain_end = 0;
     NPYX_TRY(npyext_cursor_begin(cursor, request, error));
     items->nlookups = cursor->selection.is_open ? items->nlookups + 1 : 0;
-    NPYX_TRY(npyext_constants_read(&items->constants, request, &cursor->scan.plan, error));
+    NPYX_TRY(npyext_constants_read(&items->constants, request, &cursor->scan.plan,
+                                   items->methods->columns.value, error));
     items->methods->read_terms(items, request->argv);
     items->window = npyext_plan_window(&cursor->scan.plan, request->argv);
     value_filter_read(&items->filter, &cursor->scan.plan, items->methods->columns, request->argv);

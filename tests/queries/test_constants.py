@@ -126,6 +126,13 @@ def test_a_blob_over_several_arrays_one_of_which_has_raw_items(db, folder):
     assert "binds a NumPy scalar" in error_of(db, "SELECT path FROM npy_rows('a*.npy') WHERE value = ?", b"\1\2")
 
 
+def test_the_parts_of_complex_numbers_are_no_dates(db):
+    dates, numbers = npy_bytes(np.array(["2023-06-01"], "M8[ns]")), npy_bytes(np.array([1 + 2j]))
+    for condition in ("real = '1'", "imag <> '2023'", "real IN ('x', 'y')", "real = 'x'"):
+        assert db.execute(f"SELECT count(*) FROM npy_elements(?) WHERE {condition}", (dates,)).fetchone() == (0,)
+    assert "real is a number" in error_of(db, "SELECT * FROM npy_elements(?) WHERE real = x'01'", numbers)
+
+
 @pytest.mark.parametrize("unit", UNITS)
 def test_npy_datetime(db, unit):
     dates = np.array(["2023-06-01T12:30:25", "1969-12-31", "1700-01-01"], "M8[s]").astype(f"M8[{unit}]")
