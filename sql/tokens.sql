@@ -17,12 +17,15 @@ CREATE TEMP TABLE token_counts AS
 -- A document is what lies before an :eot; `first` is the row of its first token. Tokens after the last :eot are one, too, without an end.
 DROP TABLE IF EXISTS temp.token_documents;
 CREATE TEMP TABLE token_documents AS
-  SELECT lag(row, 1, -1) OVER (ORDER BY row) + 1 AS first, row - lag(row, 1, -1) OVER (ORDER BY row) - 1 AS length, row < (SELECT coalesce(sum(count), 0) FROM temp.token_counts) AS has_end
-    FROM (SELECT row
-            FROM npy_rows(json_object('path', coalesce(:source, 'tokens/train.bin'), 'dtype', coalesce(:dtype, '<u2')))
-           WHERE value = coalesce(:eot, 50256)
-           UNION ALL
-          SELECT coalesce(sum(count), 0) FROM temp.token_counts);
+  WITH ends AS (
+         SELECT row, 1 AS is_eot
+           FROM npy_rows(json_object('path', coalesce(:source, 'tokens/train.bin'), 'dtype', coalesce(:dtype, '<u2')))
+          WHERE value = coalesce(:eot, 50256)
+          UNION ALL
+         SELECT coalesce(sum(count), 0), 0 FROM temp.token_counts
+       )
+  SELECT first, row - first AS length, is_eot AS has_end
+    FROM (SELECT lag(row, 1, -1) OVER (ORDER BY row) + 1 AS first, row, is_eot FROM ends);
 DELETE FROM temp.token_documents WHERE length = 0 AND NOT has_end;
 
 -- The whole of it.
@@ -49,8 +52,7 @@ SELECT *
          UNION ALL
         SELECT 'ids that never occur', coalesce(:vocab_size, 50257) - count(*), NULL, NULL
           FROM temp.token_counts
-         WHERE token BETWEEN 0 AND coalesce(:vocab_size, 50257) - 1)
- AS odd
+         WHERE token BETWEEN 0 AND coalesce(:vocab_size, 50257) - 1) AS odd
  WHERE odd.count > 0
  UNION ALL
 SELECT 'documents without a token; the first in row', count(*), 0, min(first) FROM temp.token_documents WHERE length = 0 GROUP BY length

@@ -58,9 +58,10 @@ static npyx_status constants_refuse_number(const npyext_column *column, sqlite3_
         (int)strcspn(column->declaration, " "), column->declaration, sqlite3_value_bytes(value));
 }
 
-/* NPYX_DONE: it is no constant, or may be anything. */
-static npyx_status constants_take(npyext_constants *constants, const npyext_column *column, bool is_value,
-                                  const npyext_term *term, sqlite3_value *value, npyx_error *error) {
+/* Passes over what is no constant, and what fits everything. */
+static npyx_status constants_take_term(npyext_constants *constants, const npyext_column *column,
+                                       bool is_value, const npyext_term *term, sqlite3_value *value,
+                                       npyx_error *error) {
     int type = sqlite3_value_type(value);
     if (term->op == NPYEXT_OP_IN) {
         if (is_value)
@@ -69,7 +70,7 @@ static npyx_status constants_take(npyext_constants *constants, const npyext_colu
     }
     if ((type != SQLITE_BLOB && (type != SQLITE_TEXT || !is_value)) ||
         (!term->is_literal && !sqlite3_value_frombind(value)))
-        return NPYX_DONE;
+        return NPYX_OK;
     if (!is_value) /* row numbers, coordinates, and the parts of complex numbers */
         return constants_refuse_number(column, value, error);
     npyx_comparison comparison = npyext_operator_of(term->op)->comparison;
@@ -89,10 +90,8 @@ npyx_status npyext_constants_take(npyext_constants *constants, const npyext_requ
         if (!term->is_judged)
             continue;
         const npyext_column *column = &request->vtab->function->columns[term->column];
-        npyx_status status =
-            constants_take(constants, column, term->column == value_column, term, request->argv[i], error);
-        if (status != NPYX_OK && status != NPYX_DONE)
-            return status;
+        NPYX_TRY(constants_take_term(constants, column, term->column == value_column, term, request->argv[i],
+                                     error));
     }
     NPYX_TRY(npyx_buffer_check(&constants->texts, error));
     return npyx_buffer_check(&constants->list, error);

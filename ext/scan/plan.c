@@ -121,14 +121,21 @@ static bool plan_is_literal(sqlite3_index_info *info, int i) {
            value != NULL;
 }
 
-static void plan_take(planning *p, int constraint, int op) {
+static void plan_add_term(planning *p, int constraint, int op, bool is_only_judged) {
     int column = p->info->aConstraint[constraint].iColumn;
-    const npyext_column *declared = &p->function->columns[column];
-    p->plan.terms[p->plan.nterms++] = (npyext_term){.column = (unsigned char)column,
-                                                    .op = (unsigned char)op,
-                                                    .is_literal = plan_is_literal(p->info, constraint),
-                                                    .is_judged = (BY_ORDER >> declared->kind & 1) != 0};
+    bool is_judged = (BY_ORDER >> p->function->columns[column].kind & 1) != 0;
+    p->plan.terms[p->plan.nterms++] =
+        (npyext_term){.column = (unsigned char)column,
+                      .op = (unsigned char)op,
+                      .is_literal = is_judged && plan_is_literal(p->info, constraint),
+                      .is_judged = is_judged,
+                      .is_only_judged = is_only_judged};
     p->info->aConstraintUsage[constraint].argvIndex = p->plan.nterms;
+}
+
+static void plan_take(planning *p, int constraint, int op) {
+    const npyext_column *declared = &p->function->columns[p->info->aConstraint[constraint].iColumn];
+    plan_add_term(p, constraint, op, false);
     /* otherwise SQLite fetches the column and compares it for every row */
     p->info->aConstraintUsage[constraint].omit = BY_EXACT >> declared->kind & 1;
     p->plan.needs |= declared->needs;
@@ -141,9 +148,7 @@ static npyext_column_kind constraint_kind(const planning *p, int i) {
     int op = p->info->aConstraint[i].op, column = p->info->aConstraint[i].iColumn;
     bool is_column = column >= 0 && column < p->function->ncolumns;
     npyext_column_kind kind = is_column ? p->function->columns[column].kind : NPYEXT_PLAIN;
-    bool is_guarded = (op != SQLITE_INDEX_CONSTRAINT_NE && op != SQLITE_INDEX_CONSTRAINT_ISNOTNULL) ||
-                      sqlite3_libversion_number() >= FIRST_WITH_GUARDED_NE;
-    return is_guarded && (npyext_operator_of(op)->kinds >> kind & 1) != 0 ? kind : NPYEXT_PLAIN;
+    return (npyext_operator_of(op)->kinds >> kind & 1) != 0 ? kind : NPYEXT_PLAIN;
 }
 
 /* Looks into the file if the source, and the member if there is one, are literals. */
@@ -204,38 +209,28 @@ bool npyext_is_doubtful(sqlite3_index_info *info, int i) {
     return false;
 }
 
-/* A `<>` that may be about which rows of a join match, not about which there are, is still seen by those who
- * judge its constant. */
-static void plan_take_for_judging(planning *p, int constraint) {
-    int column = p->info->aConstraint[constraint].iColumn;
-    p->plan.terms[p->plan.nterms++] = (npyext_term){.column = (unsigned char)column,
-                                                    .op = SQLITE_INDEX_CONSTRAINT_NE,
-                                                    .is_literal = true,
-                                                    .is_judged = true,
-                                                    .is_only_judged = true};
-    p->info->aConstraintUsage[constraint].argvIndex = p->plan.nterms;
-}
-
-static bool is_unguarded_value(const planning *p, int i) {
-    int column = p->info->aConstraint[i].iColumn;
-    return p->info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_NE && p->info->aConstraint[i].usable &&
-           sqlite3_libversion_number() < FIRST_WITH_GUARDED_NE && column >= 0 &&
-           column < p->function->ncolumns && p->function->columns[column].kind == NPYEXT_IS_VALUE;
+/* Whether a comparison may be about which rows of a join match, and not about which there are. */
+static bool is_unguarded(int op) {
+    return (op == SQLITE_INDEX_CONSTRAINT_NE || op == SQLITE_INDEX_CONSTRAINT_ISNOTNULL) &&
+           sqlite3_libversion_number() < FIRST_WITH_GUARDED_NE;
 }
 
 static void take_filters(planning *p) {
     for (int i = 0; i < p->info->nConstraint && p->plan.nterms < NPYEXT_MAX_TERMS; i++) {
         npyext_column_kind kind = constraint_kind(p, i);
-        if (is_unguarded_value(p, i) && plan_is_literal(p->info, i))
-            plan_take_for_judging(p, i);
+        int op = p->info->aConstraint[i].op;
         if (kind == NPYEXT_PLAIN || kind == NPYEXT_IS_ARGUMENT || !p->info->aConstraint[i].usable)
             continue;
+        if (is_unguarded(op)) { /* its constant can be judged all the same */
+            if (op == SQLITE_INDEX_CONSTRAINT_NE && plan_is_literal(p->info, i))
+                plan_add_term(p, i, op, true);
+            continue;
+        }
         bool may_be_text = kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME || kind == NPYEXT_IS_VALUE;
         if (may_be_text && sqlite3_stricmp(sqlite3_vtab_collation(p->info, i), "BINARY") != 0)
             continue; /* under NOCASE and RTRIM, texts of different bytes may be equal */
         if (npyext_is_doubtful(p->info, i))
             continue;
-        int op = p->info->aConstraint[i].op;
         if (may_be_text && op == SQLITE_INDEX_CONSTRAINT_EQ) {
             if (sqlite3_libversion_number() < 3038000) /* without sqlite3_vtab_in, = and IN look the same */
                 continue;
@@ -379,9 +374,8 @@ static bool is_window(int op) {
  * side is a literal. */
 static bool window_is_whole(sqlite3_index_info *info, int constraint) {
     int op = info->aConstraint[constraint].op;
-    sqlite3_value *literal;
     return (op != SQLITE_INDEX_CONSTRAINT_GE && op != SQLITE_INDEX_CONSTRAINT_LE) ||
-           sqlite3_vtab_rhs_value(info, constraint, &literal) == SQLITE_OK;
+           plan_is_literal(info, constraint);
 }
 
 /* Whether the rows of a plan are those that the query's LIMIT and OFFSET count: SQLite has nothing left to

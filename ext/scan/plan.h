@@ -18,7 +18,8 @@
  *   value         = <> < <= > >= IN IS [NOT] NULL   no: xFilter cannot see its affinity
  *
  * <> and IS NOT NULL are taken from SQLite 3.51 on. Before, one in the ON of a LEFT JOIN that is about the
- * left table is passed on like a condition of WHERE, and the rows that it leaves out are lost.
+ * left table is passed on like a condition of WHERE, and the rows that it leaves out are lost. Then only a
+ * literal beside <> is taken, to be judged (constants.h); it leaves out nothing.
  *
  * IN on value, path and name is taken as a whole list (NPYEXT_OP_IN). Before 3.38, where there are no lists
  * and IN looks like `=`, neither is taken: with one xFilter call for each value, SQLite would compare the
@@ -241,11 +242,10 @@ enum { NPYEXT_NO_COLUMN = 255 };
 
 typedef struct npyext_term {
     unsigned char column;
-    unsigned char op; /* SQLITE_INDEX_CONSTRAINT_* or NPYEXT_OP_IN */
-    bool is_literal;  /* its right-hand side is one; always false before SQLite 3.38 */
-    /* Its column is `value`, an index or a coordinate, and constants beside it are judged (constants.h); */
-    bool is_judged;
-    bool is_only_judged; /* and nothing else: it leaves out no row */
+    unsigned char op;    /* SQLITE_INDEX_CONSTRAINT_* or NPYEXT_OP_IN */
+    bool is_literal;     /* it is judged, and its right-hand side is a literal; false before SQLite 3.38 */
+    bool is_judged;      /* a constant in it is looked at (constants.h) */
+    bool is_only_judged; /* and it leaves out no row */
 } npyext_term;
 
 /* A plan: xBestIndex makes it and passes it to xFilter after the NUL of idxStr. Term i belongs to argv[i];

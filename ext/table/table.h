@@ -97,7 +97,7 @@ npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const c
  * Each function returns an SQLite code.
  */
 
-/* On failure, leaves nothing behind except a message, which must be freed with sqlite3_free. */
+/* On failure there is only a message, which must be freed with sqlite3_free. */
 int npyext_shadow_write(sqlite3 *db, const char *schema, const char *table,
                         const npyext_declaration *declaration, char **message);
 int npyext_shadow_rename(sqlite3 *db, const char *schema, const char *table, const char *new_table);

@@ -190,7 +190,7 @@ static npyx_status wds_take_shard(wds_cursor *cursor, size_t file, npyx_error *e
                                     cursor->tick, &cursor->shards[file], error);
 }
 
-/* Call it for each shard that is left behind. */
+/* Call it for each shard when the cursor leaves it. */
 static void wds_leave_shard(wds_cursor *cursor, size_t file) {
     if (!npyext_wds_is_full(wds_table_of(cursor)))
         return;

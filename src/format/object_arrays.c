@@ -12,6 +12,9 @@ enum { TREE_MAX_DEPTH = 100 };
 /* The work of a visit: among others a look at each object on the way. */
 enum { TREE_VISIT_NBYTES = 256, TREE_MAX_KEY_NBYTES = 1 << 16, TREE_MAX_NUMBER = (1 << 29) - 1 };
 
+/* A byte of a repr, which is written piece by piece, is as much work as so many that are copied. */
+enum { TREE_REPR_WORK = 64 };
+
 typedef struct tree_walk {
     npyx_arena *arena;
     npyx_budget *budget;
@@ -97,9 +100,9 @@ static void tree_put_repr(npyx_buffer *name, const npyx_object *key, int depth) 
 }
 
 /* Adds a key to the name; `...` if it is too long. Returns its work in bytes, that of what was taken back
- * too. A repr is written piece by piece, where a text is copied. */
+ * too. */
 static size_t tree_put_key(npyx_buffer *name, const npyx_object *key) {
-    size_t nbytes = name->nbytes, byte_work = key->kind == NPYX_OBJECT_TEXT ? 1 : 64;
+    size_t nbytes = name->nbytes, byte_work = key->kind == NPYX_OBJECT_TEXT ? 1 : TREE_REPR_WORK;
     name->limit_nbytes = nbytes + TREE_MAX_KEY_NBYTES;
     if (key->kind == NPYX_OBJECT_TEXT)
         npyx_buffer_append(name, key->text.bytes, key->text.nbytes);

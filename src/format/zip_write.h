@@ -46,7 +46,7 @@ npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, n
 bool npyx_zip_keep_entries(npyx_buffer *directory, int64_t nentries, int64_t directory_off);
 
 /* NPYX_INVALID, saying why, for a zip that no writer of arrays has made: it must not be replaced. The
- * descriptor is that of a file of nbytes, open for reading, and stays the caller's. */
+ * descriptor is open for reading, of a file of nbytes bytes; the caller closes it. */
 npyx_status npyx_zip_check_replaceable(npyx_host *host, int descriptor, int64_t nbytes, npyx_error *error);
 
 /* Drops an incomplete zip and its error; the sink must then be cut. */

@@ -119,7 +119,7 @@ static void source_file_close(npyx_source *source) {
     close(file->descriptor);
 }
 
-/* A clock that is behind the file server's counts, too. */
+/* Also if our clock is slower than the file server's. */
 static bool file_is_fresh(const npyx_source *source) {
     enum { FRESH_SECONDS = 10 };
     struct timespec now;

@@ -113,8 +113,8 @@ static void subtract(const difference_way *way, const uint8_t *const items[2], i
         is_done = npyx_tally_add_part(&stretch->tally, &part);
     }
     bool finds_first = stretch->first_at < 0 && stretch->tally.ndiffering > ndiffering;
-    bool has_nan = is_done && stretch->tally.nfinite - nfinite < nelem; /* or infinities */
-    for (int k = 0; k < 2 && (!is_done || finds_first || has_nan); k++)
+    bool has_infinite = is_done && stretch->tally.nfinite - nfinite < nelem; /* among them NaN, perhaps */
+    for (int k = 0; k < 2 && (!is_done || finds_first || has_infinite); k++)
         npyx_chunk_load(&stretch->chunks[k], way->dtypes[k], items[k], nelem);
     if (!is_done && !tally_doubles(stretch, nelem))
         npyx_tally_chunks(&stretch->tally, &stretch->chunks[0], &stretch->chunks[1], nelem);

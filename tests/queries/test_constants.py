@@ -35,7 +35,8 @@ def written(date, unit):
 
 def test_dates_are_compared_as_dates_or_not_at_all(db):
     """A text that NumPy takes for a date: the rows that NumPy's comparison of dates gives, or an error that says what to write."""
-    rng, seed = random.Random(shell.random_seed()), shell.random_seed()
+    seed = shell.random_seed()
+    rng = random.Random(seed)
     nerrors = nanswers = 0
     for turn in range(1500):
         unit, op, text = rng.choice(UNITS), rng.choice(list(OPERATORS)), random_text(rng)
@@ -45,8 +46,8 @@ def test_dates_are_compared_as_dates_or_not_at_all(db):
         forms = ["literal", "bound", "list"] if op == "=" else ["literal"] if op == "<>" else ["literal", "bound"]
         form = rng.choice(forms)
         condition = f"value IN ('{text}')" if form == "list" else f"value {op} " + ("?" if form == "bound" else f"'{text}'")
-        sql = f"SELECT row FROM npy_rows(:a) WHERE {condition}" if rng.random() < 0.5 else f"SELECT idx FROM npy_elements(:a) WHERE {condition}"
-        sql, label = sql.replace(":a", "?"), f"seed {seed}, turn {turn}: {sql}, {text}, {items}"
+        sql = f"SELECT row FROM npy_rows(?) WHERE {condition}" if rng.random() < 0.5 else f"SELECT idx FROM npy_elements(?) WHERE {condition}"
+        label = f"seed {seed}, turn {turn}: {sql}, {text}, {items}"
         try:
             found = [row for (row,) in db.execute(sql, [npy_bytes(items)] + [text] * (form == "bound"))]
         except sqlite3.OperationalError as error:

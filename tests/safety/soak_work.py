@@ -89,10 +89,10 @@ def make_folder(rng):
     make_files.make(".")
     for folder in ("d", "w", "good", "bad"):
         os.mkdir(folder)
-    arrays_and_archives = [contents for kind in (seeds.npy_files, seeds.npz_files, seeds.ten_files) for contents in kind() if len(contents) <= 20_000]
-    models = [contents for kind in (seeds.pickles, seeds.torch_saved, seeds.gguf_saved, seeds.checkpoints) for contents in kind() if len(contents) <= 20_000]
-    small = arrays_and_archives + models
-    for i, contents in enumerate(rng.sample(arrays_and_archives, 150) + rng.sample(models, 100)):
+    of_kinds = lambda *kinds: [contents for kind in kinds for contents in kind() if len(contents) <= 20_000]
+    plain, models = of_kinds(seeds.npy_files, seeds.npz_files, seeds.ten_files), of_kinds(seeds.pickles, seeds.torch_saved, seeds.gguf_saved, seeds.checkpoints)
+    small = plain + models
+    for i, contents in enumerate(rng.sample(plain, 150) + rng.sample(models, 100)):
         put(f"good/{i:03}", contents)
         put(f"bad/{i:03}", spoiled(rng, contents))
     numbers = np.random.default_rng(rng.randrange(2**32))

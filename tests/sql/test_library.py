@@ -428,12 +428,12 @@ def test_checkpoints_of_every_format(lab):
         return total, dtypes, layers, seen
 
     want = answers("npz")
-    ((changes,),) = [ask(lab, "checkpoint_diff", a=a_paths["npz"], b=b_paths["npz"])]
+    (changes,) = ask(lab, "checkpoint_diff", a=a_paths["npz"], b=b_paths["npz"])
     assert {row["name"] for row in changes if row["status"] == "differs"} == {f"layers.{i}.w" for i in (1, 2, 3, 4)}
     for suffix in a_paths:
         assert answers(suffix) == want, suffix
         for other in a_paths:
-            assert [ask(lab, "checkpoint_diff", a=a_paths[suffix], b=b_paths[other])[0]] == [changes], (suffix, other)
+            assert ask(lab, "checkpoint_diff", a=a_paths[suffix], b=b_paths[other]) == [changes], (suffix, other)
 
 
 def test_tokens(lab):
