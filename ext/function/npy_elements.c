@@ -25,7 +25,8 @@ static int elements_axis(int column) {
 
 typedef struct elements_cursor {
     npyext_item_cursor items;
-    bool is_whole; /* the view is all of the array: idx is the position */
+    bool is_whole;   /* the view is all of the array: idx is the position */
+    bool is_seeking; /* the blocks are of a whole array in C order, for look-ups */
     /* what the WHERE clause leaves */
     npyext_range idx_range;
     npyext_range ranges[NPYX_MAX_NDIM]; /* by file axis */
@@ -128,11 +129,43 @@ static void skip(elements_cursor *elements) {
                                                                     : nelem;
     items->window.nskipped -= nskipped;
     items->position = elements->first + nskipped;
-    if (items->position > 0)
-        npyx_blocks_seek(&elements->blocks, items->position, &elements->block_nskipped);
+    npyx_blocks_seek(&elements->blocks, items->position, &elements->block_nskipped);
     items->block_end = items->position - elements->block_nskipped;
     nelem -= nskipped;
     npyx_blocks_expect(&elements->blocks, nelem < items->window.nrows ? nelem : items->window.nrows);
+}
+
+/* Whether one element of a whole array in C order is looked up: then only the place that is read changes.
+ * Narrowing a view and beginning to read it take as long as all the rest of a look-up. */
+static bool is_look_up(const elements_cursor *elements) {
+    const npyx_view *view = &elements->items.base.selection.view;
+    return elements->idx_range.low == elements->idx_range.high && elements->ranged_axes == 0 &&
+           elements->items.filter.nterms == 0 && npyx_view_is_whole(view) && npyx_view_is_contiguous(view);
+}
+
+static void begin_look_up(elements_cursor *elements) {
+    const npyext_selection *selection = &elements->items.base.selection;
+    if (!elements->is_seeking || elements->blocks.reader.source != selection->payload) {
+        elements->view = selection->view;
+        npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view);
+    }
+    const int64_t idx = elements->idx_range.low;
+    const bool is_there = idx < npyx_view_nelem(&elements->view);
+    elements->is_whole = elements->is_seeking = true;
+    elements->items.is_checked = false;
+    elements->first = is_there ? idx : 0;
+    elements->end = is_there ? idx + 1 : 0;
+}
+
+static void begin_walk(elements_cursor *elements) {
+    const npyext_order order = elements->items.base.scan.plan.order;
+    narrow_view(elements);
+    if (order != NPYEXT_OWN_ORDER)
+        npyx_view_orient(&elements->view, NPYX_MAX_NDIM, order == NPYEXT_DESCENDING);
+    elements->is_whole = npyx_view_is_whole(&elements->view);
+    elements->is_seeking = false;
+    find_positions(elements);
+    npyx_blocks_begin(&elements->blocks, elements->items.base.selection.payload, &elements->view);
 }
 
 /* Goes before the first element of the array in the selection. */
@@ -143,14 +176,13 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
     NPYX_TRY(npyext_value_filter_check(&items->filter, npyext_selection_dtype(selection), error));
     if (is_again && (plan->needs & NPYEXT_NEEDS_ITEMS) != 0)
         NPYX_TRY(npyx_source_hold(&selection->payload, items->nlookups, NPYX_HELD_NBYTES, error));
-    narrow_view(elements);
-    if (plan->order != NPYEXT_OWN_ORDER)
-        npyx_view_orient(&elements->view, NPYX_MAX_NDIM, plan->order == NPYEXT_DESCENDING);
-    elements->is_whole = npyx_view_is_whole(&elements->view);
+    elements->is_seeking = elements->is_seeking && is_again;
     elements->block_nskipped = 0;
-    find_positions(elements);
+    if (is_look_up(elements))
+        begin_look_up(elements);
+    else
+        begin_walk(elements);
     NPYX_TRY(npyext_items_begin_array(items, 0, true, error));
-    npyx_blocks_begin(&elements->blocks, selection->payload, &elements->view);
     skip(elements);
     if (items->is_filtered && selection->astype == NULL)
         npyx_reader_set_work(&elements->blocks.reader, npyext_value_filter_work(&items->filter));

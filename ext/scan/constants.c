@@ -155,7 +155,8 @@ npyx_status npyext_constants_check(npyext_constants *constants, const npyx_dtype
         return NPYX_OK;
     constants_fit fit = is_json ? FITS : FITS_NEITHER_WAY;
     for (size_t i = 0; i < count && !is_json && fit != FITS_NOT; i++) {
-        const char *text = list[i].text_nbytes == 0 ? "" : constants->texts.bytes + list[i].text_off;
+        bool has_text = !list[i].is_blob && list[i].text_nbytes > 0; /* of a BLOB only the length is kept */
+        const char *text = has_text ? constants->texts.bytes + list[i].text_off : "";
         constants_fit one = list[i].is_blob ? constants_judge_blob(&list[i], dtype, error)
                                             : constants_judge_text(&list[i], dtype, text, error);
         if (one != FITS_NEITHER_WAY)

@@ -419,6 +419,9 @@ enum { NTORCH_FUNCTIONS = sizeof torch_functions / sizeof torch_functions[0] };
 
 /* NULL: it is another function. */
 static const struct torch_function *torch_function_of(const npyx_object *callable) {
+    const bool is_global = callable != NULL && callable->kind == NPYX_OBJECT_GLOBAL;
+    if (!is_global || !npyx_span_begins((npyx_span){callable->text.bytes, callable->text.nbytes}, "torch."))
+        return NULL; /* most instances, at one look */
     for (size_t i = 0; i < NTORCH_FUNCTIONS; i++) {
         if (npyx_pickle_is_global(callable, torch_functions[i].name))
             return &torch_functions[i];

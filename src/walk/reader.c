@@ -8,6 +8,12 @@ enum {
     CACHE_LINE_NBYTES = 64,
 };
 
+static int64_t first_block_nbytes(const npyx_reader *reader) {
+    return reader->is_contiguous         ? NPYX_FIRST_BLOCK_NBYTES
+           : reader->source->is_inflated ? NPYX_FORWARD_PANEL_NBYTES
+                                         : NPYX_FIRST_PANEL_NBYTES;
+}
+
 void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view,
                       int64_t max_row_nbytes) {
     *reader = (npyx_reader){
@@ -17,12 +23,11 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
     reader->row_nbytes = reader->row_nelem * view->dtype->itemsize;
     reader->is_contiguous = npyx_view_is_contiguous(view);
     reader->most_nbytes = NPYX_WORK_NBYTES;
-    reader->block_nbytes = reader->is_contiguous ? NPYX_FIRST_BLOCK_NBYTES
-                           : source->is_inflated ? NPYX_FORWARD_PANEL_NBYTES
-                                                 : NPYX_FIRST_PANEL_NBYTES;
+    reader->block_nbytes = first_block_nbytes(reader);
 }
 
 void npyx_reader_expect(npyx_reader *reader, int64_t nrows) {
+    reader->block_nbytes = first_block_nbytes(reader);
     if (reader->row_nbytes > 0 && nrows < reader->block_nbytes / reader->row_nbytes)
         reader->block_nbytes = (nrows > 0 ? nrows : 1) * reader->row_nbytes;
 }
@@ -365,11 +370,18 @@ static int64_t inner_position(const npyx_blocks *blocks) {
     return position;
 }
 
-/* The view of the reader's axes, at the outer axes' current place. */
+/* Its offset. */
+static int64_t inner_off(const npyx_blocks *blocks) {
+    int64_t off = blocks->view.off;
+    for (int axis = 0; axis < blocks->outer_ndim; axis++)
+        off += blocks->outer[axis] * blocks->view.strides[axis];
+    return off;
+}
+
+/* The view of the reader's axes. */
 static npyx_view inner_view(const npyx_blocks *blocks) {
     npyx_view inner = blocks->view;
-    for (int axis = 0; axis < blocks->outer_ndim; axis++)
-        inner.off += blocks->outer[axis] * blocks->view.strides[axis];
+    inner.off = inner_off(blocks);
     inner.ndim -= blocks->outer_ndim;
     memmove(inner.shape, inner.shape + blocks->outer_ndim, (size_t)inner.ndim * sizeof inner.shape[0]);
     memmove(inner.strides, inner.strides + blocks->outer_ndim, (size_t)inner.ndim * sizeof inner.strides[0]);
@@ -378,7 +390,7 @@ static npyx_view inner_view(const npyx_blocks *blocks) {
 
 /* Moves the reader to the outer axes' current place. */
 static void move_reader(npyx_blocks *blocks) {
-    npyx_reader_move(&blocks->reader, inner_view(blocks).off, inner_position(blocks));
+    npyx_reader_move(&blocks->reader, inner_off(blocks), inner_position(blocks));
 }
 
 void npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view *view) {
@@ -419,7 +431,7 @@ void npyx_blocks_seek(npyx_blocks *blocks, int64_t position, int64_t *nskipped) 
     npyx_reader *reader = &blocks->reader;
     int64_t inner_nelem = reader->nrows * reader->row_nelem;
     *nskipped = 0;
-    blocks->is_done = blocks->is_done || position == npyx_view_nelem(&blocks->view);
+    blocks->is_done = position == npyx_view_nelem(&blocks->view);
     if (blocks->is_done)
         return;
     int64_t outer = position / inner_nelem;
