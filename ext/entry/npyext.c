@@ -97,6 +97,7 @@ static const registered registrations[] = {
     {SCALAR("npy_get", -1, -1, npyext_npy_get),                                     IN(EVERYWHERE, PURE_JSON)},
     {SCALAR("npy_get_or", -1, -1, npyext_npy_get_or),                               IN(EVERYWHERE, PURE_JSON)},
     {SCALAR("npy_slice", 2, 2, npyext_npy_slice),                                   IN(EVERYWHERE, PURE)},
+    {SCALAR("npy_field", 2, 2, npyext_npy_field),                                   IN(EVERYWHERE, PURE)},
     {SCALAR("npy_json", 1, 1, npyext_npy_json),                                     IN(EVERYWHERE, PURE_JSON)},
     {SCALAR("npy_data", 1, 1, npyext_npy_data),                                     IN(EVERYWHERE, PURE)},
     {SCALAR("npy_datetime", 2, 2, npyext_npy_datetime),                             IN(EVERYWHERE, PURE)},

@@ -41,7 +41,8 @@ static npyx_status begin_medians(stats_cursor *stats, const bool *axes, npyx_err
         .axes = axes, .method = NPYX_MEDIAN, .list = &stats->median, .nquantiles = 1, .takes_any = true};
     stats->median = (npyx_quantile){.q = 0.5};
     if (stats->labels.host != NULL)
-        return npyx_refuse(error, "there is no median by label; leave out `by`, or the median");
+        return npyx_refuse(error, "there is no median by label: leave out `by`, or the median. "
+                                  "SELECT npy_median(npy_array(value)) with GROUP BY makes one");
     return npyx_quantiles_begin(&stats->medians, selection->payload, &selection->view, &options, error);
 }
 

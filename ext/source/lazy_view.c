@@ -1,6 +1,6 @@
 /*
- * npy_slice, npy_reshape and npy_astype of an array that is made when it is read: another view of it, or
- * another dtype.
+ * npy_slice, npy_reshape and npy_astype of an array that is made when it is read, and npy_field of any in a
+ * file: another view of it, or another dtype.
  */
 #include "item/convert.h"
 #include "lazy_array.h"
@@ -26,7 +26,11 @@ static npyx_status lazy_view_take_shape(lazy_view *lazy, const npyext_argument *
 static npyx_status lazy_view_take_change(lazy_view *lazy, const npyext_recipe *recipe, npyx_error *error) {
     npyx_array *array = &lazy->base.array;
     const npyext_argument *text = &recipe->arguments[1];
+    if (recipe->kind == NPYEXT_RECIPE_FIELD)
+        NPYX_TRY(npyx_view_select_field(&lazy->view, text->bytes, text->nbytes, error));
     array->dtype = lazy->view.dtype;
+    if (recipe->kind == NPYEXT_RECIPE_FIELD)
+        return NPYX_OK;
     if (recipe->kind == NPYEXT_RECIPE_SLICE)
         return npyx_slice_apply(text->bytes, text->nbytes, &lazy->view, error);
     if (recipe->kind == NPYEXT_RECIPE_RESHAPE)

@@ -85,11 +85,17 @@ static npyx_status paths_sort(npyext_paths *paths, size_t first, size_t shared_n
 /* Matches a name to one part of a pattern, without recursion: what may have to be tried again is one
  * position, that of the latest `*`. */
 
+/* RFC 3986, section 3.1; in a URL `?` begins a query, and is no wildcard. */
+static bool is_url(const char *text) {
+    size_t nbytes = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789+.-");
+    return text[0] >= 'a' && text[0] <= 'z' && nbytes > 1 && strncmp(text + nbytes, "://", 3) == 0;
+}
+
 bool npyext_pattern_is_pattern(const char *text) {
     const char *bracket = strchr(text, '[');
     bool has_class =
         bracket != NULL && strchr(bracket + 1, ']') != NULL; /* an unclosed [ is an ordinary character */
-    return has_class || strpbrk(text, "*?{") != NULL;
+    return !is_url(text) && (has_class || strpbrk(text, "*?{") != NULL);
 }
 
 /* Reads one character and moves past it. A byte outside UTF-8 counts as a character, numbered above all code

@@ -35,7 +35,7 @@ void npyext_paths_clear(npyext_paths *paths);
 
 /* ---- patterns ---- */
 
-/* Whether the text has any of the characters that make a pattern. */
+/* Whether the text has any of the characters that make a pattern. A URL is none: it is refused as a path. */
 bool npyext_pattern_is_pattern(const char *text);
 
 /* Whether a name, one part of a path, matches one part of a pattern, without braces. Takes time proportional

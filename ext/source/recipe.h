@@ -13,15 +13,16 @@ typedef enum npyext_recipe_kind {
     NPYEXT_RECIPE_SLICE,
     NPYEXT_RECIPE_RESHAPE,
     NPYEXT_RECIPE_ASTYPE,
-    NPYEXT_RECIPE_RAW
+    NPYEXT_RECIPE_RAW,
+    NPYEXT_RECIPE_FIELD
 } npyext_recipe_kind;
 
 /* Operands `a` to `z`, and the expression before them. */
 enum { NPYEXT_RECIPE_MAX_NARGUMENTS = 27 };
 
 /* The arguments of the call: of npy_calc the expression (TEXT) and its operands (BLOB, INTEGER, FLOAT); of
- * npy_concat the source, the member and the axis, each as it was given; of the others a handle of an array
- * that is made when it is read, and the slice, the shape or the dtype as a TEXT; of a raw array the path, the
+ * npy_concat the source, the member and the axis, each as it was given; of a view of another array its
+ * handle, and the slice, the shape, the dtype or the field as a TEXT; of a raw array the path, the
  * offset, the number of bytes (-1: to the end), the dtype, the shape and the order. */
 typedef struct npyext_recipe {
     npyext_recipe_kind kind;

@@ -114,6 +114,16 @@ static npyx_status copy_raw(const npyx_dtype *dtype, int64_t nelem, const npyx_v
     return NPYX_OK;
 }
 
+/* The failure of a TEXT that is not JSON. SQLite's || makes a TEXT of two BLOBs, with their bytes. */
+static npyx_status fail_json(const npyx_value *json, npyx_status status, npyx_error *error) {
+    bool is_text =
+        npyx_utf8_is_valid(json->bytes, json->nbytes) && memchr(json->bytes, 0, json->nbytes) == NULL;
+    if (status != NPYX_INVALID || is_text)
+        return status;
+    return npyx_refuse(error,
+                       "is a TEXT of raw bytes, as || makes of BLOBs; CAST(a || b AS BLOB) is a BLOB");
+}
+
 npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                 sqlite3_value *value, uint8_t *out, npyx_error *error) {
     npyx_value read;
@@ -126,7 +136,8 @@ npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int nd
     if (read.kind == NPYX_VALUE_BLOB)
         return copy_raw(dtype, nelem, &read, out, error);
     if (read.kind == NPYX_VALUE_TEXT)
-        return npyx_encode_json(host, read.bytes, read.nbytes, dtype, ndim, shape, out, error);
+        return fail_json(
+            &read, npyx_encode_json(host, read.bytes, read.nbytes, dtype, ndim, shape, out, error), error);
     return npyx_refuse(error, "%s is not a row of items; pass a BLOB of raw items, a JSON array, or an array",
                        read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");
 }
@@ -273,7 +284,7 @@ npyx_status npyext_rows_append(npyext_rows *rows, npyext_array_builder *builder,
     npyx_value read;
     NPYX_TRY(npyext_value_read(value, &read, error));
     if (read.kind == NPYX_VALUE_TEXT)
-        return row_append_json(rows, builder, &read, error);
+        return fail_json(&read, row_append_json(rows, builder, &read, error), error);
     if (read.kind != NPYX_VALUE_BLOB)
         return npyx_refuse(error, "%s is not a row; pass a BLOB of raw items, a JSON array, or an array",
                            read.kind == NPYX_VALUE_NULL ? "NULL" : "a number");

@@ -61,7 +61,9 @@ static npyx_status make_of_data(npyext_call *c) {
     int ndim = 0;
     uint8_t *items = NULL;
     npyext_connection_begin(c->value.connection);
-    NPYX_TRY(npyext_call_read(c, 0, NPYX_VALUE_BLOB, "the data must be a BLOB", "", &data));
+    NPYX_TRY(npyext_call_read(c, 0, NPYX_VALUE_BLOB, "the data must be a BLOB",
+                              "; || makes a TEXT of two BLOBs, and CAST(a || b AS BLOB) a BLOB of it",
+                              &data));
     NPYX_TRY(npyext_call_dtype(c, 1, &dtype));
     NPYX_TRY(npyext_call_integers(c, 2, "shape", shape, &ndim));
     NPYX_TRY(count_items(c, data.nbytes, dtype, shape, ndim, &nelem));

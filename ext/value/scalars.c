@@ -351,6 +351,19 @@ static npyx_status scalars_slice(npyext_call *c) {
 
 NPYEXT_SCALAR(npy_slice, ITEMS, BLOB, scalars_slice, "npy_slice(array, '0:10')");
 
+/* Never read before it is used: as labels, most of all, a field is a small part of its file. */
+static npyx_status scalars_field(npyext_call *c) {
+    npyx_value text;
+    if (sqlite3_value_type(c->argv[1]) == SQLITE_NULL)
+        return NPYX_DONE;
+    NPYX_TRY(npyext_call_read(c, 1, NPYX_VALUE_TEXT, "the field", ", such as 'x' or 'pos.x'", &text));
+    NPYX_TRY(npyx_view_select_field(&c->view, text.bytes, text.nbytes, &c->error));
+    return c->value.bytes == NULL ? npyext_call_stay_lazy(c, NPYEXT_RECIPE_FIELD)
+                                  : npyext_call_append_view(c);
+}
+
+NPYEXT_SCALAR(npy_field, ITEMS, BLOB, scalars_field, "npy_field(array, 'x')");
+
 /* ---- all items ---- */
 
 static npyx_status scalars_json(npyext_call *c) {

@@ -53,7 +53,8 @@ typedef struct npyext_scalar {
 
 /* Functions of an array, a .npy BLOB or a handle, which is their first argument. */
 extern const npyext_scalar npyext_npy_shape, npyext_npy_dtype, npyext_npy_ndim, npyext_npy_size,
-    npyext_npy_valid, npyext_npy_get, npyext_npy_get_or, npyext_npy_slice, npyext_npy_json, npyext_npy_data;
+    npyext_npy_valid, npyext_npy_get, npyext_npy_get_or, npyext_npy_slice, npyext_npy_field, npyext_npy_json,
+    npyext_npy_data;
 
 /* npy_datetime(text, dtype): a date as the items of that dtype are written. */
 extern const npyext_scalar npyext_npy_datetime;

@@ -1,9 +1,10 @@
 /*
  * Functions of vectors: npy_dot, npy_distance, npy_norm, npy_corrcoef.
  *
- * Of two arrays, the second is read first, as doubles: a connection has only one array open at a time. If it
- * is the same in every row, as the vector that all others are compared with usually is, SQLite keeps it from
- * row to row.
+ * Of two arrays, the second is read first, as doubles: a connection has only one array open at a time. It is
+ * kept from row to row, because all others are usually compared with one. SQLite knows this of a constant or
+ * a parameter, and keeps what was made of it; the value of a subquery is compared with that of the row
+ * before.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -18,11 +19,45 @@ static const npyx_dtype vector_float64 = {
 
 /* ---- the second of two vectors ---- */
 
-/* A vector, followed by its doubles. */
+/* Auxiliary data that SQLite keeps until the statement halts, whatever the arguments are; shared by all calls
+ * in it. array_value.c says why it may be depended on. */
+enum { VECTOR_KEPT_LAST = -0x6e7079 };
+
+/* A vector, followed by its doubles and the bytes of the BLOB that it was made of. */
 typedef struct kept_vector {
     npyx_vector vector;
+    int nusers;
+    const uint8_t *blob;
+    size_t blob_nbytes;
     double reals[];
 } kept_vector;
+
+static void vector_release(void *kept) {
+    kept_vector *vector = kept;
+    if (--vector->nusers == 0)
+        sqlite3_free(vector);
+}
+
+/* The vector that was made of the same bytes in this statement; NULL: there is none. A handle's file counts
+ * as unchanged until the statement halts. */
+static kept_vector *vector_find(npyext_call *c) {
+    kept_vector *kept = sqlite3_get_auxdata(c->context, 1);
+    if (kept != NULL)
+        return kept;
+    kept = sqlite3_get_auxdata(c->context, VECTOR_KEPT_LAST);
+    if (kept == NULL || sqlite3_value_type(c->argv[1]) != SQLITE_BLOB)
+        return NULL;
+    const void *blob = sqlite3_value_blob(c->argv[1]);
+    size_t nbytes = (size_t)sqlite3_value_bytes(c->argv[1]);
+    return blob != NULL && npyx_is_same(blob, nbytes, kept->blob, kept->blob_nbytes) ? kept : NULL;
+}
+
+/* Keeps it for the next rows, in both ways. */
+static void vector_share(npyext_call *c, kept_vector *made) {
+    made->nusers = 2;
+    sqlite3_set_auxdata(c->context, VECTOR_KEPT_LAST, made, vector_release);
+    sqlite3_set_auxdata(c->context, 1, made, vector_release); /* which may release it at once */
+}
 
 static npyx_status vector_check(npyext_call *c, const npyx_view *view) {
     NPYX_TRY(npyx_distance_check(view->dtype, &c->error));
@@ -41,10 +76,14 @@ static npyx_status vector_keep(npyext_call *c, npyext_array_value *value, kept_v
     NPYX_TRY(vector_check(c, &view));
     npyx_buffer_reset(out);
     NPYX_TRY(npyext_array_value_append_converted(value, &view, &vector_float64, out, &c->error));
-    size_t reals_nbytes;
+    size_t reals_nbytes, blob_nbytes = (size_t)sqlite3_value_bytes(c->argv[1]);
     bool fits = npyx_mul_size(npyx_distance_padded(view.shape[0]), sizeof(double), &reals_nbytes);
-    *kept = fits ? npyx_alloc_zeroed(out->host, sizeof **kept + reals_nbytes) : NULL;
+    *kept = fits ? npyx_alloc_zeroed(out->host, sizeof **kept + reals_nbytes + blob_nbytes) : NULL;
     NPYX_TRY(npyx_check_memory(*kept, &c->error));
+    uint8_t *blob = (uint8_t *)(*kept)->reals + reals_nbytes;
+    memcpy(blob, sqlite3_value_blob(c->argv[1]), blob_nbytes);
+    (*kept)->blob = blob;
+    (*kept)->blob_nbytes = blob_nbytes;
     if (out->nbytes > 0)
         memcpy((*kept)->reals, out->bytes, out->nbytes);
     (*kept)->vector = (npyx_vector){.reals = (*kept)->reals, .nelem = view.shape[0]};
@@ -86,7 +125,7 @@ static npyx_status vector_measure_first(npyext_call *c, npyx_metric metric, cons
 }
 
 static npyx_status vector_compare(npyext_call *c, npyx_metric metric, double *distance) {
-    kept_vector *kept = sqlite3_get_auxdata(c->context, 1), *made = NULL;
+    kept_vector *kept = vector_find(c), *made = NULL;
     if (sqlite3_value_type(c->argv[0]) == SQLITE_NULL)
         return NPYX_DONE;
     if (kept == NULL) {
@@ -99,8 +138,8 @@ static npyx_status vector_compare(npyext_call *c, npyx_metric metric, double *di
     npyx_status status = npyext_call_take_items(c);
     if (status == NPYX_OK)
         status = vector_measure_first(c, metric, kept == NULL ? &made->vector : &kept->vector, distance);
-    if (made != NULL) /* this may free it at once */
-        sqlite3_set_auxdata(c->context, 1, made, sqlite3_free);
+    if (made != NULL)
+        vector_share(c, made);
     return status;
 }
 

@@ -232,8 +232,9 @@ static npyx_status labels_sort(npyx_labels *labels, const npyx_numbering *number
 
 static npyx_status labels_check(const npyx_view *view, npyx_error *error) {
     if (!npyx_numbering_takes(view->dtype))
-        return npyx_refuse(error, "labels are numbers, dates or texts; these items are %s",
-                           npyx_dtype_shown(view->dtype).name);
+        return npyx_refuse(error, "labels are numbers, dates or texts; these items are %s%s",
+                           npyx_dtype_shown(view->dtype).name,
+                           view->dtype->nfields > 0 ? "; npy_field(array, 'x') takes one field of them" : "");
     if (view->ndim != 1)
         return npyx_refuse(error, "labels are an array of one axis; this one has %d", view->ndim);
     if (view->dtype->itemsize == 0 && view->shape[0] > LABELS_MOST_CLAIMED)

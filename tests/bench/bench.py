@@ -257,6 +257,24 @@ def row_25():
     return timed_in_python(peer, ours, turns=5)
 
 
+def row_24():
+    connection = shell.connect()
+    connection.execute("CREATE TABLE wanted(i INTEGER)")
+    places = np.random.default_rng(data.SEED).integers(0, 10_000_000, 1_000_000).tolist()
+    connection.executemany("INSERT INTO wanted VALUES (?)", ((place,) for place in places))
+    ask = lambda sql, name: lambda: connection.execute(sql, (path(name),)).fetchone()
+    return timed_in_python(ask("SELECT sum(value) FROM wanted JOIN npy_rows(?) ON row = i", "values.npy"),
+                           ask("SELECT sum(value) FROM wanted JOIN npy_elements(?) ON idx = i", "wide.npy"), turns=5)
+
+
+def row_29():
+    rows = f"npy_rows('{path('vectors.npy')}')"
+    fifth = f"(SELECT array FROM {rows} WHERE row = 5)"
+    (bound,) = query(f"SELECT {fifth}")()
+    ask = lambda sql, *parameters: query(f"SELECT sum(npy_dot(array, {sql})) FROM {rows}", *parameters)
+    return timed_in_python(ask("?", bound), ask(fifth), turns=5)
+
+
 def row_26():
     columns = "SELECT min, max, mean, std FROM"
     one = query(f"{columns} npy_stats(?)", path("large.npy"))
@@ -563,11 +581,14 @@ ROWS = [
     Row("21r", "the values of its rows", "NumPy, load with allow_pickle and json.dumps", 0.8, row_21_rows, ["objects.npy"]),
     Row("22", "npy_stats of 2,000 .npy of 4 KB in a shard", "webdataset with its decoder, min and max", 0.1, row_22,
         ["arrays.tar"]),
+    Row("24", "1M look-ups by idx in an array of rows of 100,000", "by row of an array of one axis", 1.3, row_24,
+        ["values.npy", "wide.npy"]),
     Row("25", "npy_stats of npy_calc('a - b', …) of 50M float64", "NumPy, a - b, and its min, max, mean, std, of memmaps", 0.35,
         row_25, ["large.npy", "other_large.npy"]),
     Row("26", "npy_stats of npy_concat of 100 files of 4 MB", "the same in one file", 1.2, row_26, ["large.npy", "parts"]),
     Row("27", "names, dtypes, shapes of a .pt of 1,000 tensors, 1 GB, the shell's whole process",
         "PyTorch 2.6, load(mmap=True) and a loop, without its import", 0.25, row_27, []),
+    Row("29", "npy_dot of 1M × 128 float32 with a query from a subquery", "with a bound parameter", 1.2, row_29, ["vectors.npy"]),
     Row("L3", "row 3", "reading the file by pread with as many threads", 4 / 3, row_l3, ["large.npy"]),
     Row("L4", "row 4", "the same", 4 / 3, row_l4, ["large.npy"]),
     Row("L16", "row 16", "the same", 2.5, row_l16, ["large.npy"]),

@@ -28,6 +28,10 @@ def _matrix(path):
     np.save(path, np.random.default_rng(SEED).normal(size=(10_000, 1000)))
 
 
+def _wide(path):
+    np.save(path, np.random.default_rng(SEED).normal(size=(100, 100_000)))
+
+
 def _matrix_c(path):
     np.save(path, np.random.default_rng(SEED).normal(size=(5000, 2000)))
 
@@ -227,6 +231,7 @@ MAKERS = {
     "values.npy": _values,
     "million.npy": _million,
     "matrix.npy": _matrix,
+    "wide.npy": _wide,
     "matrix_c.npy": _matrix_c,
     "vectors.npy": _vectors,
     "labels.npy": _labels,

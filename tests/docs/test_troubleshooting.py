@@ -1,6 +1,7 @@
 """docs/troubleshooting.md names errors by their text: each that it quotes is brought about here, and says what is quoted. So are
 some that only docs/reference/errors.md quotes."""
 
+import io
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ import pytest
 
 import make_files
 import shell
-from arrays import npy_text_bytes
+from arrays import npy_text_bytes, seeded_generator
 from other_files import OTHERS
 
 PAGE = os.path.join(shell.ROOT, "docs", "troubleshooting.md")
@@ -45,6 +46,10 @@ ANSWERS = {
     "npy_meta('shards/*', on_error = 'row')",
     "USING (idx)",
     "value = 0.1",
+    "row IN (SELECT value FROM npy_rows('mask.npy'))",
+    "npy_concat(path)",
+    "data",
+    "max(value) - min(value)",
 }
 
 WRITES = "CREATE VIRTUAL TABLE temp.t USING npy('t.npy', mode='w+', dtype='{}', shape='[-1]')"
@@ -404,6 +409,50 @@ def test_other_files_by_their_names(connect):
     assert len(quoted) > 12 and set(quoted) <= set(OTHERS), set(quoted) - set(OTHERS)
     for what in quoted:
         assert f"is {what}, not a" in failure_of(connect(), "SELECT * FROM npy_meta(?)", OTHERS[what][0])
+
+
+def test_answers_to_another_question(connect, tmp_path, monkeypatch):
+    """What the page says of each, and what it says to write instead."""
+    monkeypatch.chdir(tmp_path)
+    rng = seeded_generator()
+    for folder in ("pred", "lab"):
+        os.mkdir(folder)
+        for i in range(3):
+            np.save(f"{folder}/{i}.npy", rng.integers(0, 5, 4))
+    mask = np.array([False, True, False, True, True])
+    days = np.array(["2024-01-03", "2024-01-01"], "M8[D]")
+    matrix = np.arange(6.0).reshape(3, 2)
+    matrix[1, 0] = np.nan
+    for name, array in {"mask": mask, "days": days, "matrix": matrix, "counts": np.arange(6).reshape(3, 2), "complex": np.array([3 + 4j]), "y": np.array([7, 8])}.items():
+        np.save(f"{name}.npy", array)
+    db = connect()
+    db.execute("CREATE TABLE runs AS SELECT 'y.npy' AS file, '7' AS label")
+    both = "npy_rows({}) AS p JOIN npy_rows({}) AS l USING ({})"
+    patterns = ("'pred/*.npy'", "'lab/*.npy'")
+    count = lambda text: db.execute(f"SELECT count(*) FROM {text}").fetchone()[0]
+    assert count(both.format(*patterns, "row")) == 36
+    assert count(both.format(*patterns, "stem, row")) == count(both.format(*(f"npy_concat({p})" for p in patterns), "row")) == 12
+    left = "SELECT runs.label, s.count FROM runs LEFT JOIN npy_stats(file) AS s {} s.by = 'y.npy'"
+    assert db.execute(left.format("WHERE")).fetchall() == [] and db.execute(left.format("ON")).fetchall() == [("7", 1), ("7", 1)]
+    rows = "SELECT row FROM npy_rows('mask.npy') WHERE row IN (SELECT {})"
+    assert db.execute(rows.format("value FROM npy_rows('mask.npy')")).fetchall() == [(0,), (1,)]
+    assert db.execute(rows.format("row FROM npy_rows('mask.npy') WHERE value")).fetchall() == [(int(i),) for i in mask.nonzero()[0]]
+    labels = np.concatenate([np.load(f"lab/{i}.npy") for i in range(3)])
+    assert count("npy_unique(npy_concat('lab/*.npy'))") == len(np.unique(labels)) and count("npy_stats('lab/*.npy')") == 3
+    shape = "SELECT npy_shape(npy_copy(npy_concat({}))) FROM npy_paths('lab/*.npy')"
+    assert [text for (text,) in db.execute(shape.format("path"))] == ["[4]"] * 3 and db.execute(shape.format("json_group_array(path)")).fetchone() == ("[12]",)
+    made = lambda column: npy_array_of(db.execute(f"SELECT npy_stack({column}, 'f8') FROM npy_rows('counts.npy')").fetchone()[0]).tolist()
+    assert made("array") == [[0, 1], [2, 3], [4, 5]] and made("data") != made("array")
+    assert db.execute("SELECT max(value) - min(value) FROM npy_rows('days.npy')").fetchone() == (0,)
+    assert db.execute("SELECT npy_json(npy_calc('a - b', npy_slice(array, 0), npy_slice(array, 1))) FROM npy_file('days.npy')").fetchone() == ("2",)
+    assert count("npy_rows('matrix.npy') WHERE value IS NULL") == 0 and count("npy_elements('matrix.npy') WHERE value IS NULL") == 1
+    assert db.execute("SELECT max(abs(value)) FROM npy_rows('complex.npy')").fetchone() == (0,)
+    assert db.execute("SELECT npy_json(npy_calc('abs(a)', array)) FROM npy_file('complex.npy')").fetchone() == ("[5.0]",)
+    assert count("runs JOIN npy_rows('y.npy') AS y ON runs.label = y.value") == 0 and count("runs JOIN npy_rows('y.npy') AS y ON CAST(label AS INTEGER) = y.value") == 1
+
+
+def npy_array_of(blob):
+    return np.load(io.BytesIO(blob))
 
 
 def test_joins_by_value_that_do_not_scan_for_each_row(connect, tmp_path, monkeypatch):

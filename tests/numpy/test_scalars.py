@@ -1,9 +1,11 @@
 """npy_file's handles and the scalar functions of arrays, against NumPy."""
 
+import io
 import itertools
 import json
 import math
 import os
+import re
 import sqlite3
 import struct
 import threading
@@ -125,6 +127,38 @@ def test_slices_are_what_numpy_saves(connect, tmp_path):
             assert one(db, "SELECT npy_shape(npy_slice(?, ?))", given, text) == json.dumps(
                 array[index].shape
             ).replace(" ", "")
+
+
+def test_fields_are_what_numpy_saves(connect, tmp_path):
+    db, rng = connect(), seeded_generator()
+    position = [("x", ">i2"), ("y", "<f4")]
+    dtype = np.dtype({"names": ["label", "box", "pos", "day"], "formats": ["u1", (">f8", (2, 3)), position, "M8[D]"], "offsets": [3, 8, 60, 72], "itemsize": 90})
+    for order, shape in (("C", (70,)), ("F", (9, 5)), ("C", ()), ("C", (0, 2))):
+        array = np.zeros(shape, dtype, order=order)
+        array["label"], array["box"] = rng.integers(0, 9, shape), rng.normal(size=(*shape, 2, 3))
+        array["pos"]["x"], array["pos"]["y"] = rng.integers(-99, 99, shape), rng.integers(0, 99, shape)
+        array["day"] = rng.integers(0, 20000, shape)
+        handle = handle_of(db, write(tmp_path / "a.npy", array))
+        for field in ("label", "box", "pos", "pos.x", "pos.y", "day"):
+            wanted = array
+            for name in field.split("."):
+                wanted = wanted[name]
+            assert one(db, "SELECT npy_field(?, ?)", npy_bytes(array), field) == saved(wanted), field
+            copied = np.load(io.BytesIO(one(db, "SELECT npy_copy(npy_field(?, ?))", handle, field)))
+            assert copied.dtype == wanted.dtype and np.array_equal(copied, wanted), field
+        nested = np.load(io.BytesIO(one(db, "SELECT npy_copy(npy_field(npy_field(?, 'pos'), 'y'))", handle)))
+        assert np.array_equal(nested, array["pos"]["y"])
+
+
+def test_a_field_of_a_file_is_no_more_than_its_call(connect, tmp_path):
+    db = connect()
+    array = np.zeros(3, [("x", "i4")])
+    handle = handle_of(db, write(tmp_path / "a.npy", array))
+    assert len(one(db, "SELECT npy_field(?, 'x')", handle)) < 1000
+    assert one(db, "SELECT npy_field(?, NULL)", handle) is None and one(db, "SELECT npy_field(NULL, 'x')") is None
+    for field, wanted in (("y", "there is no field 'y' (there are 'x')"), (0, "the field must be a TEXT (found a number), such as 'x' or 'pos.x'")):
+        with pytest.raises(sqlite3.OperationalError, match=re.escape(wanted)):
+            one(db, "SELECT npy_field(?, ?)", handle, field)
 
 
 def test_headers_of_slices(connect):

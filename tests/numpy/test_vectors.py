@@ -394,6 +394,23 @@ def test_correlations(db, dtype):
             assert np.array_equal(made, made.T, equal_nan=True) and (np.abs(made[~np.isnan(made)]) <= 1).all()
 
 
+def test_the_second_vector_is_kept_and_never_mistaken(db, tmp_path):
+    """From row to row it is the same, of another length, of the same bytes as a TEXT, NULL, and the same again."""
+    array = seeded_generator().normal(size=(40, 6))
+    path = str(tmp_path / "x.npy")
+    np.save(path, array)
+    db.execute("CREATE TEMP TABLE queries AS SELECT row % 3 AS k, array AS query FROM npy_rows(?) WHERE row < 3", (path,))
+    found = db.execute("SELECT row, npy_dot(array, (SELECT query FROM queries WHERE k = row / 7 % 4)) FROM npy_rows(?)", (path,)).fetchall()
+    wanted = [(row, None if row // 7 % 4 == 3 else array[row] @ array[row // 7 % 4]) for row in range(40)]
+    assert [(row, None if dot is None else pytest.approx(dot, rel=1e-12)) for row, dot in wanted] == found
+    two = "SELECT row, npy_dot(array, (SELECT query FROM queries WHERE k = 0)) + npy_distance(array, (SELECT query FROM queries WHERE k = 1)) FROM npy_rows(?)"
+    assert np.allclose([value for _, value in db.execute(two, (path,))], array @ array[0] + np.linalg.norm(array - array[1], axis=1), rtol=1e-12)
+    with pytest.raises(sqlite3.OperationalError, match="is a TEXT; to open a path"):
+        db.execute("SELECT npy_dot(array, CASE WHEN row < 2 THEN (SELECT query FROM queries WHERE k = 0) ELSE CAST((SELECT query FROM queries WHERE k = 0) AS TEXT) END) FROM npy_rows(?)", (path,)).fetchall()
+    with pytest.raises(sqlite3.OperationalError, match="the vectors have 6 and 2 items"):
+        db.execute("SELECT npy_dot(array, CASE WHEN row < 2 THEN (SELECT query FROM queries WHERE k = 0) ELSE npy_slice((SELECT query FROM queries WHERE k = 0), ':2') END) FROM npy_rows(?)", (path,)).fetchall()
+
+
 def test_correlations_of_nothing_and_of_nan(db):
     assert corrcoef(db, np.zeros((0, 3)), 1).shape == (0, 0) and np.isnan(corrcoef(db, np.zeros((0, 3)), 0)).all()
     assert np.isnan(corrcoef(db, np.array([[1.0, 2, 3], [5, 5, 5]]))).tolist() == [[False, True], [True, True]]

@@ -683,6 +683,17 @@ def side_by_side(g, db):
     return [(row,) for row in np.hstack([save("a.npy", g.normal(size=(8, 2))), save("b.npy", g.normal(size=(8, 3)))])]
 
 
+@task("Concatenate each row of two embeddings, of the rows whose label is 1, into one file.", """
+    SELECT bytes > 0 FROM npy_write('pair.npy', (
+      SELECT npy_stack(CAST(a.data || b.data AS BLOB), 'f4') FROM npy_rows('a.npy') AS a JOIN npy_rows('b.npy') AS b USING (row)
+        JOIN npy_rows('y.npy') AS y USING (row) WHERE y.value = 1));
+    SELECT value FROM npy_rows('pair.npy')""")
+def pairs_of_rows(g, db):
+    a, b, y = (save("a.npy", g.normal(size=(20, 2)).astype("f4")), save("b.npy", g.normal(size=(20, 3)).astype("f4")),
+               save("y.npy", g.integers(0, 2, 20)))
+    return [(row,) for row in np.hstack([a, b])[y == 1]]
+
+
 @task("In which epoch would early stopping with a patience of three have stopped?", """
     SELECT min(row) FROM (SELECT row, min(value) OVER (ORDER BY row ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS recent,
       min(value) OVER (ORDER BY row ROWS BETWEEN UNBOUNDED PRECEDING AND 3 PRECEDING) AS best FROM npy_rows('loss.npy'))
@@ -817,7 +828,7 @@ def quantiles_by_label(g, db):
 
 @task("What is the mean reward of each team, which is a field of another structured array?", """
     SELECT s.label, s.mean FROM npy_stats('reward.npy') AS s
-     WHERE s.by = (SELECT npy_array(value) FROM (SELECT value FROM npy_rows('players.npy', '', '', 'team') ORDER BY row))""", 1e-12)
+     WHERE s.by = (SELECT npy_field(array, 'team') FROM npy_file('players.npy'))""", 1e-12)
 def labels_of_a_field(g, db):
     players = np.zeros(50, [("id", "i4"), ("team", "U3")])
     players["team"] = g.choice(["red", "tan"], 50)

@@ -74,7 +74,7 @@ def corpus():
 # :a is the array, :z an archive with it.
 WHOLE = [
     *(f"SELECT {columns} FROM npy_stats(:a{arguments})" for columns in ("count, nulls, min, max, mean, argmin", "sum", "crc32", "median") for arguments in ("", ", '', '::-1'")),
-    *(f"SELECT * FROM npy_stats(:a) WHERE by = {labels}" for labels in (":a", "npy_slice(:a, '0')", "npy_slice(:a, ':, 0')", "npy_from_json('[1, 2, 3]')")),
+    *(f"SELECT * FROM npy_stats(:a) WHERE by = {labels}" for labels in (":a", "npy_slice(:a, '0')", "npy_slice(:a, ':, 0')", "npy_field(:a, 'a')", "npy_from_json('[1, 2, 3]')")),
     *(f"SELECT *, first FROM npy_unique(:a{arguments})" for arguments in ("", ", '', '::-1'", ", '', '', 'a'")),
     "SELECT value, label, count FROM npy_unique(:a) WHERE by = :a", "SELECT value, label, count FROM npy_unique(:a) WHERE by = npy_from_json('[1, 2, 3]')",
     *(f"SELECT * FROM npy_histogram(:a{arguments})" for arguments in ("", ", '', '', 3", ", '', '', 'auto'", ", '', '', 4, 0, 1", ", '', '', '[0, 1, 2]'")),
@@ -137,7 +137,7 @@ OPERANDS = [
     "SELECT npy_shape(npy_concat(:a))", "SELECT npy_shape(npy_concat(:a, 0))", "SELECT npy_json(npy_concat(:a, '', 1))", "SELECT npy_member(:a, 0), npy_member(:a, '')",
     "SELECT *, metadata FROM npy_meta(:a, 'row')", "SELECT * FROM npy_globals(:a, 'row')", "SELECT *, crc_ok FROM npz_members(:a, 'row')", "SELECT * FROM tar_members(:a, 'row')", "SELECT * FROM ten_arrays(:a, 'row')",
     "SELECT count(*) FROM npy_file(:a)", "SELECT npy_json(array) FROM npy_file(:a, 0)", "SELECT * FROM npy_rows(:a, 1)", "SELECT * FROM npy_quantile(:a, 0)", "SELECT npy_hash(:a)", "SELECT npz_archive('x', :a)", "SELECT ten_archive(:a)",
-    "SELECT * FROM npy_write('no such folder/x', :a)", "SELECT npy_astype(:a, 'f4'), npy_slice(:a, '0')",
+    "SELECT * FROM npy_write('no such folder/x', :a)", "SELECT npy_astype(:a, 'f4'), npy_slice(:a, '0')", "SELECT npy_field(:a, 'a')",
 ]  # fmt: skip
 
 
