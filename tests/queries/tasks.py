@@ -685,11 +685,11 @@ def side_by_side(g, db):
 
 @task("Concatenate each row of two embeddings, of the rows whose label is 1, into one file.", """
     SELECT bytes > 0 FROM npy_write('pair.npy', (
-      SELECT npy_stack(CAST(a.data || b.data AS BLOB), 'f4') FROM npy_rows('a.npy') AS a JOIN npy_rows('b.npy') AS b USING (row)
+      SELECT npy_stack(CAST(a.data || b.data AS BLOB), 'f8') FROM npy_rows('a.npy') AS a JOIN npy_rows('b.npy') AS b USING (row)
         JOIN npy_rows('y.npy') AS y USING (row) WHERE y.value = 1));
     SELECT value FROM npy_rows('pair.npy')""")
 def pairs_of_rows(g, db):
-    a, b, y = (save("a.npy", g.normal(size=(20, 2)).astype("f4")), save("b.npy", g.normal(size=(20, 3)).astype("f4")),
+    a, b, y = (save("a.npy", g.normal(size=(20, 2))), save("b.npy", g.normal(size=(20, 3))),
                save("y.npy", g.integers(0, 2, 20)))
     return [(row,) for row in np.hstack([a, b])[y == 1]]
 
