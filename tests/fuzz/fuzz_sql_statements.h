@@ -445,6 +445,7 @@ static const statement statements[] = {
     {"SELECT *, error_kind, array_key FROM npy_globals(?1, ?2)", NULL, NULL},
     {"SELECT name, module, qualname, count, known, error_kind FROM npy_globals('f', 'row')",
      "SELECT name, module, qualname, count, known, error_kind FROM npy_globals(?1, 'row')", NULL},
+    {"SELECT field_name, dtype, shape, at FROM npy_stats(?1, '', ?2, ?3) WHERE field = ?4", NULL, NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

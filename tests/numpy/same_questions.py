@@ -144,7 +144,7 @@ def scales(subject, names):
 
 # --- questions about a whole part --------------------------------------------------------------------------
 
-STATS = "count nulls infs zeros min max mean std sum argmin argmax var m2 crc32 median error".split()
+STATS = "count nulls infs zeros min max mean std sum argmin argmax var m2 crc32 median dtype shape error".split()
 
 
 def stats(rng, subject):
