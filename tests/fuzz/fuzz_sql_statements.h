@@ -446,6 +446,11 @@ static const statement statements[] = {
     {"SELECT name, module, qualname, count, known, error_kind FROM npy_globals('f', 'row')",
      "SELECT name, module, qualname, count, known, error_kind FROM npy_globals(?1, 'row')", NULL},
     {"SELECT field_name, dtype, shape, at FROM npy_stats(?1, '', ?2, ?3) WHERE field = ?4", NULL, NULL},
+    {"SELECT *, query_row, data FROM npy_nearest(?1, '', ?2, npy_slice(?1, 0)) WHERE max_distance = ?3", NULL,
+     NULL},
+    {"SELECT row, distance FROM npy_nearest(?1, '', '', ?2, ?3, ?4) WHERE max_distance = 2",
+     "SELECT row, distance FROM npy_nearest(npy_order(?1, 'F'), '', '', ?2, ?3, ?4) WHERE max_distance = 2",
+     NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };
