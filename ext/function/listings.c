@@ -118,15 +118,10 @@ SURVEY_RESULT(survey_name, scan->has_entry, npyext_result_text, scan->entry.name
 
 static void survey_dtype(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_array *array = &cursor->selection.array;
-    npyx_buffer *text = &cursor->scratch;
-    if (!array->is_known)
-        return;
-    npyx_buffer_reset(text);
-    if (array->is_foreign)
-        npyx_buffer_append(text, array->descr, array->descr_nbytes);
-    else
-        npyx_dtype_append_name(array->dtype, text);
-    npyext_result_scratch(context, cursor);
+    if (array->is_known && array->is_foreign)
+        npyext_result_text(context, array->descr, array->descr_nbytes);
+    else if (array->is_known)
+        npyext_result_dtype(context, cursor, array->dtype);
 }
 
 /* ---- npy_meta(source): one row per array of every file, from headers alone ---- */

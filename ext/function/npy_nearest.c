@@ -1,16 +1,18 @@
 /*
  * npy_nearest(source, member, slice, query, k, metric): the rows nearest to each query, out of all arrays of
- * the source.
+ * the source; with max_distance, all rows within it.
  *
  * The first steps go through the arrays, whose errors are rows of their own; then come the hits. A hit has
  * its array's number, and what it shows of the array was noted when that was read.
  */
+#include <math.h>
+
 #include "functions.h"
 #include "scan/cursor.h"
 #include "stat/distance.h"
 
 enum { NEAREST_DEFAULT_K = 10 };
-enum { NEAREST_DATA = 16 }; /* the column that is looked up by number */
+enum { NEAREST_DATA = 17 }; /* the column that is looked up by number */
 
 /* An array that had a hit when it was read. */
 typedef struct nearest_array {
@@ -92,7 +94,8 @@ static npyx_status nearest_read(nearest_cursor *cursor, npyx_error *error) {
     npyx_nearest *nearest = &cursor->nearest;
     const int64_t nbefore = nearest->nadmitted;
     npyx_view_orient(&selection->view, 1, false); /* at equal distances the lower row comes first */
-    if (cursor->nkept > NPYX_SWEPT_NARRAYS + 2 * nearest->nqueries * nearest->k)
+    if (nearest->k != NPYX_EVERY_HIT &&
+        cursor->nkept > NPYX_SWEPT_NARRAYS + 2 * nearest->nqueries * nearest->k)
         nearest_sweep_arrays(cursor);
     npyx_status status = nearest_note_array(cursor, error);
     if (status == NPYX_OK)
@@ -121,8 +124,25 @@ static void nearest_close(npyext_cursor *base) {
     cursor->is_ready = false;
 }
 
+/* Sets k to the default, which the argument k may replace. */
+static npyx_status nearest_read_max_distance(const npyext_argument *argument, npyx_nearest *nearest,
+                                             npyx_error *error) {
+    nearest->max_distance = INFINITY;
+    nearest->k = NEAREST_DEFAULT_K;
+    if (!npyext_argument_is_given(argument))
+        return NPYX_OK;
+    nearest->k = NPYX_EVERY_HIT;
+    nearest->max_distance = argument->type == SQLITE_FLOAT ? argument->real : (double)argument->integer;
+    if (argument->type != SQLITE_FLOAT && argument->type != SQLITE_INTEGER)
+        return npyx_refuse(error, "max_distance must be a number, as in max_distance = 0.5");
+    if (nearest->max_distance < 0 && nearest->metric != NPYX_DOT)
+        return npyx_refuse(error,
+                           "max_distance must be at least 0, as in max_distance = 0.5; only the metric "
+                           "'dot' has negative distances");
+    return NPYX_OK;
+}
+
 static npyx_status nearest_read_k(const npyext_argument *argument, int64_t *k, npyx_error *error) {
-    *k = NEAREST_DEFAULT_K;
     if (npyext_argument_is_given(argument) && (!npyext_argument_is_whole(argument, k) || *k < 1))
         return npyx_refuse(error, "k, the number of rows to find, must be an INTEGER of at least 1");
     return NPYX_OK;
@@ -164,8 +184,9 @@ static npyx_status nearest_read_arguments(nearest_cursor *cursor, npyx_error *er
     if (scan->has_null)
         return NPYX_OK;
     nearest->keeps_rows = npyext_plan_uses(&scan->plan, NEAREST_DATA);
-    NPYX_TRY(nearest_read_k(&scan->arguments[NPYEXT_K], &nearest->k, error));
     NPYX_TRY(nearest_read_metric(&scan->arguments[NPYEXT_METRIC], &nearest->metric, error));
+    NPYX_TRY(nearest_read_max_distance(&scan->arguments[NPYEXT_MAX_DISTANCE], nearest, error));
+    NPYX_TRY(nearest_read_k(&scan->arguments[NPYEXT_K], &nearest->k, error));
     return nearest_read_queries(cursor, error);
 }
 
@@ -267,6 +288,7 @@ static const npyext_column nearest_columns[] = {
     NPYEXT_ARGUMENT("k BLOB", NPYEXT_K),
     NPYEXT_ARGUMENT("metric BLOB", NPYEXT_METRIC),
     NPYEXT_LAST_ARGUMENTS,
+    NPYEXT_ARGUMENT("max_distance BLOB", NPYEXT_MAX_DISTANCE),
     NPYEXT_HIDDEN("query_row INTEGER", NPYEXT_NEEDS_ITEMS, nearest_query_row),
     [NEAREST_DATA] = NPYEXT_HIDDEN("data BLOB", NPYEXT_NEEDS_ITEMS, nearest_data),
     NPYEXT_ENTRY_COLUMNS,

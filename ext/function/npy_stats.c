@@ -186,6 +186,21 @@ STATS_RESULT(stats_at, reduction->has_axes, npyext_result_coordinate, cursor, &r
 STATS_RESULT(stats_label, at_hand->labels.host != NULL, npyext_result_label, cursor, &at_hand->labels,
              at_hand->label)
 
+STATS_RESULT(stats_dtype, true, npyext_result_dtype, cursor, reduction->leaves[at_hand->leaf].view.dtype)
+
+/* What the row is about, before axes are reduced: a field's subarrays are axes, as in NumPy. */
+static void stats_shape(sqlite3_context *context, npyext_cursor *cursor) {
+    const stats_cursor *stats = (const stats_cursor *)cursor;
+    const npyx_view *view = &cursor->selection.view;
+    int64_t shape[2 * NPYX_MAX_NDIM];
+    if (cursor->scan.has_error)
+        return;
+    const npyx_view *leaf = &stats->reduction.leaves[stats->leaf].view;
+    memcpy(shape, view->shape, (size_t)view->ndim * sizeof shape[0]);
+    memcpy(shape + view->ndim, leaf->shape, (size_t)leaf->ndim * sizeof shape[0]);
+    npyext_result_integers(context, &cursor->scratch, shape, view->ndim + leaf->ndim);
+}
+
 static void result_found(sqlite3_context *context, npyext_cursor *cursor, int column) {
     const npyx_stats *stats = stats_at_hand(cursor);
     item_statistic item;
@@ -275,6 +290,8 @@ static const npyext_column stats_columns[] = {
     NPYEXT_HIDDEN("m2 REAL", NEEDS_MOMENTS, stats_m2),
     [STATS_MEDIAN] = NPYEXT_HIDDEN("median BLOB", NPYEXT_NEEDS_MEDIAN, stats_median),
     NPYEXT_HIDDEN("crc32 INTEGER", NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_CRC, stats_crc32),
+    NPYEXT_HIDDEN("dtype TEXT", 0, stats_dtype),
+    NPYEXT_HIDDEN("shape TEXT", 0, stats_shape),
     NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
     NPYEXT_ARRAY_KEY(npyext_rows_result_key),

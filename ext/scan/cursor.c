@@ -256,6 +256,12 @@ void npyext_result_scratch(sqlite3_context *context, npyext_cursor *cursor) {
         sqlite3_result_error_nomem(context);
 }
 
+void npyext_result_dtype(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype) {
+    npyx_buffer_reset(&cursor->scratch);
+    npyx_dtype_append_name(dtype, &cursor->scratch);
+    npyext_result_scratch(context, cursor);
+}
+
 void npyext_result_blob_of(sqlite3_context *context, const npyext_cursor *cursor, npyx_buffer *bytes) {
     npyx_error error;
     if (npyx_buffer_check(bytes, &error) == NPYX_OK)

@@ -118,6 +118,8 @@ void npyext_result_data(sqlite3_context *context, npyext_cursor *cursor, const n
                         const uint8_t *items, int64_t nelem);
 /* A finished buffer as a BLOB, or its failure. */
 void npyext_result_blob_of(sqlite3_context *context, const npyext_cursor *cursor, npyx_buffer *bytes);
+/* The name of a dtype: NumPy's dtype.name. */
+void npyext_result_dtype(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype);
 /* The text in the cursor's scratch buffer, or its failure. */
 void npyext_result_scratch(sqlite3_context *context, npyext_cursor *cursor);
 

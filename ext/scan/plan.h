@@ -63,8 +63,9 @@ typedef enum npyext_role {
     NPYEXT_ASTYPE,
     NPYEXT_EXPECT,
     NPYEXT_ON_ERROR,
-    NPYEXT_METHOD, /* of quantiles; this and the ones below are given only by name */
-    NPYEXT_BY,     /* the labels of the groups that statistics are made of */
+    NPYEXT_METHOD,       /* of quantiles; this and the ones below are given only by name */
+    NPYEXT_BY,           /* the labels of the groups that statistics are made of */
+    NPYEXT_MAX_DISTANCE, /* the farthest that rows may be from a query */
     NPYEXT_NROLES
 } npyext_role;
 

@@ -111,8 +111,9 @@ double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_v
  * The k nearest hits so far of each query are a heap, whose root is the farthest of them: a row that is not
  * nearer than the root costs only its distance. A block has heaps of its own, built by any thread; what they
  * keep is then offered to the heaps of all blocks. If so much is kept that this would be most of the work
- * (many queries, a large k), the caller does it all, and polls the host now and then. The nearest rows are
- * the same set, however they are found.
+ * (many queries, a large k), the caller does it all, and polls the host now and then. With max_distance,
+ * blocks usually have few hits, whatever k: the caller does only those that have more than there is room for.
+ * The nearest rows are the same set, however they are found.
  */
 
 enum {
@@ -133,6 +134,7 @@ typedef struct nearest_pass {
     npyx_reader reader;
     int64_t array;
     int64_t capacity; /* of a block's heaps */
+    bool is_partial;  /* a block may have more hits than that */
 } nearest_pass;
 
 /* ---- heaps ---- */
@@ -175,13 +177,31 @@ static npyx_status nearest_copy_row(const npyx_nearest *nearest, const uint8_t *
     return NPYX_OK;
 }
 
+/* Appends a hit of a query that has fewer than k. */
+static npyx_status nearest_append(npyx_nearest *nearest, npyx_hits *hits, npyx_hit hit, npyx_error *error) {
+    if (nearest->nhits == NPYX_MAX_NHITS) /* of all files together: no fault of the one that is being read */
+        return npyx_fail_as(error, NPYX_KIND_QUESTION, NPYX_TOOBIG, -1,
+                            "more than %d rows are within max_distance; make it smaller, or give a k",
+                            NPYX_MAX_NHITS);
+    npyx_hit *items = npyx_grow(nearest->host, hits->items, hits->n, &hits->capacity, sizeof *items);
+    NPYX_TRY(npyx_check_memory(items, error));
+    hits->items = items;
+    nearest->nhits++;
+    if (nearest->k == NPYX_EVERY_HIT) /* none will give way to another */
+        items[hits->n++] = hit;
+    else
+        nearest_lift(items, hits->n++, hit);
+    return NPYX_OK;
+}
+
 /* Offers a row to a query. */
 static npyx_status nearest_offer(nearest_pass *pass, int64_t query, double distance, int64_t row,
                                  const uint8_t *bytes, npyx_error *error) {
     npyx_nearest *nearest = pass->nearest;
     npyx_hits *hits = &nearest->hits[query];
     npyx_hit hit = {.distance = distance, .array = pass->array, .row = row};
-    if (isnan(distance) || (hits->n == nearest->k && !nearest_is_farther(&hits->items[0], &hit)))
+    if (!(distance <= nearest->max_distance) || /* NaN, too */
+        (hits->n == nearest->k && !nearest_is_farther(&hits->items[0], &hit)))
         return NPYX_OK;
     nearest->nadmitted++;
     NPYX_TRY(nearest_copy_row(nearest, bytes, (size_t)pass->reader.row_nbytes, &hit, error));
@@ -190,14 +210,10 @@ static npyx_status nearest_offer(nearest_pass *pass, int64_t query, double dista
         nearest_sink(hits->items, hits->n, hit);
         return NPYX_OK;
     }
-    npyx_hit *items = npyx_grow(nearest->host, hits->items, hits->n, &hits->capacity, sizeof *items);
-    if (items == NULL) {
+    npyx_status status = nearest_append(nearest, hits, hit, error);
+    if (status != NPYX_OK)
         npyx_free(nearest->host, hit.bytes);
-        return npyx_fail_nomem(error);
-    }
-    hits->items = items;
-    nearest_lift(items, hits->n++, hit);
-    return NPYX_OK;
+    return status;
 }
 
 /* ---- queries ---- */
@@ -214,7 +230,8 @@ static npyx_status nearest_check_queries(npyx_nearest *nearest, const npyx_view 
         return npyx_fail(error, NPYX_TOOBIG, -1,
                          "%" PRId64 " queries of %" PRId64 " items are more than are kept at a time",
                          nearest->nqueries, nearest->width);
-    if (nearest->nqueries > 0 && nearest->k > NPYX_MAX_NHITS / nearest->nqueries)
+    if (nearest->k != NPYX_EVERY_HIT && nearest->nqueries > 0 &&
+        nearest->k > NPYX_MAX_NHITS / nearest->nqueries)
         return npyx_fail(error, NPYX_TOOBIG, -1,
                          "%" PRId64 " queries of %" PRId64 " hits each are more than %d", nearest->nqueries,
                          nearest->k, NPYX_MAX_NHITS);
@@ -265,7 +282,7 @@ npyx_status npyx_nearest_begin(npyx_nearest *nearest, npyx_source *source, const
 
 /* ---- blocks by themselves ---- */
 
-/* For each query the number of hits, then its heap. */
+/* For each query the number of hits, then its heap; -1: they are more than its capacity, and not there. */
 static size_t nearest_query_nbytes(int64_t capacity) {
     return sizeof(int64_t) + (size_t)capacity * sizeof(nearest_local);
 }
@@ -311,10 +328,37 @@ static void nearest_run(const void *ctx, int64_t first, const uint8_t *bytes, si
         *n = 0;
         for (int64_t row = 0; row < nrows; row++) {
             double distance = npyx_distance(&pass->ruler, bytes + row * row_nbytes, &nearest->queries[query]);
-            if (!isnan(distance))
-                nearest_local_add(heap, n, pass->capacity, (nearest_local){distance, row});
+            if (!(distance <= nearest->max_distance))
+                continue;
+            if (pass->is_partial && *n == pass->capacity) {
+                *n = -1;
+                break;
+            }
+            nearest_local_add(heap, n, pass->capacity, (nearest_local){distance, row});
         }
     }
+}
+
+/* ---- or row by row ---- */
+
+/* Offers the rows of the block to the queries from number first on, before end. */
+static npyx_status nearest_add_block(nearest_pass *pass, int64_t first, int64_t end, npyx_error *error) {
+    const npyx_nearest *nearest = pass->nearest;
+    const npyx_reader *reader = &pass->reader;
+    int64_t nitems = 0;
+    for (int64_t row = 0; row < reader->nrows_read; row++) {
+        const uint8_t *bytes = reader->rows + row * reader->row_nbytes;
+        for (int64_t query = first; query < end; query++) {
+            double distance = npyx_distance(&pass->ruler, bytes, &nearest->queries[query]);
+            NPYX_TRY(nearest_offer(pass, query, distance, reader->first_row + row, bytes, error));
+            nitems += nearest->width + NEAREST_OFFER_NITEMS;
+            if (nitems < NEAREST_POLL_NITEMS)
+                continue;
+            nitems = 0;
+            NPYX_TRY(npyx_poll(nearest->host, error));
+        }
+    }
+    return NPYX_OK;
 }
 
 static npyx_status nearest_merge(nearest_pass *pass, const void *result, npyx_error *error) {
@@ -324,30 +368,11 @@ static npyx_status nearest_merge(nearest_pass *pass, const void *result, npyx_er
             (const uint8_t *)result + (size_t)query * nearest_query_nbytes(pass->capacity);
         const int64_t *n = (const int64_t *)(const void *)memory;
         const nearest_local *heap = (const nearest_local *)(const void *)(n + 1);
+        if (*n < 0)
+            NPYX_TRY(nearest_add_block(pass, query, query + 1, error));
         for (int64_t i = 0; i < *n; i++)
             NPYX_TRY(nearest_offer(pass, query, heap[i].distance, reader->first_row + heap[i].row,
                                    reader->rows + heap[i].row * reader->row_nbytes, error));
-    }
-    return NPYX_OK;
-}
-
-/* ---- or row by row ---- */
-
-static npyx_status nearest_add_block(nearest_pass *pass, npyx_error *error) {
-    const npyx_nearest *nearest = pass->nearest;
-    const npyx_reader *reader = &pass->reader;
-    int64_t nitems = 0;
-    for (int64_t row = 0; row < reader->nrows_read; row++) {
-        const uint8_t *bytes = reader->rows + row * reader->row_nbytes;
-        for (int64_t query = 0; query < nearest->nqueries; query++) {
-            double distance = npyx_distance(&pass->ruler, bytes, &nearest->queries[query]);
-            NPYX_TRY(nearest_offer(pass, query, distance, reader->first_row + row, bytes, error));
-            nitems += nearest->width + NEAREST_OFFER_NITEMS;
-            if (nitems < NEAREST_POLL_NITEMS)
-                continue;
-            nitems = 0;
-            NPYX_TRY(npyx_poll(nearest->host, error));
-        }
     }
     return NPYX_OK;
 }
@@ -368,6 +393,18 @@ static npyx_status nearest_check_array(const npyx_nearest *nearest, const npyx_v
     return NPYX_OK;
 }
 
+/* Hits in a block's heap of a query: as many as it may have, or as there is room for if that is usually
+ * enough; 0: too many. */
+static int64_t nearest_block_capacity(nearest_pass *pass, int64_t nrows) {
+    const npyx_nearest *nearest = pass->nearest;
+    const size_t room_nbytes = (size_t)(NPYX_NEAREST_RESULT_NBYTES / nearest->nqueries);
+    const int64_t most = nrows < nearest->k ? nrows : nearest->k;
+    if (nearest_query_nbytes(most) <= room_nbytes)
+        return most;
+    pass->is_partial = isfinite(nearest->max_distance) && nearest_query_nbytes(1) <= room_nbytes;
+    return pass->is_partial ? (int64_t)((room_nbytes - nearest_query_nbytes(0)) / sizeof(nearest_local)) : 0;
+}
+
 /* Lets blocks build heaps by themselves, if these are small. */
 static void nearest_plan(nearest_pass *pass) {
     const npyx_nearest *nearest = pass->nearest;
@@ -377,14 +414,13 @@ static void nearest_plan(nearest_pass *pass) {
     block_nbytes = block_nbytes > NPYX_WORK_NBYTES ? NPYX_WORK_NBYTES : block_nbytes;
     if (row_nbytes == 0 || row_nbytes > block_nbytes || block_nbytes < NPYX_NEAREST_MIN_BLOCK_NBYTES)
         return;
-    int64_t capacity = block_nbytes / row_nbytes < nearest->k ? block_nbytes / row_nbytes : nearest->k;
-    if (nearest_query_nbytes(capacity) > (size_t)(NPYX_NEAREST_RESULT_NBYTES / nearest->nqueries))
+    pass->capacity = nearest_block_capacity(pass, block_nbytes / row_nbytes);
+    if (pass->capacity == 0)
         return;
-    pass->capacity = capacity;
     npyx_reader_set_work(&pass->reader, (npyx_work){.run = nearest_run,
                                                     .ctx = pass,
                                                     .result_nbytes = (size_t)nearest->nqueries *
-                                                                     nearest_query_nbytes(capacity),
+                                                                     nearest_query_nbytes(pass->capacity),
                                                     .block_nbytes = (size_t)block_nbytes});
 }
 
@@ -393,7 +429,7 @@ static npyx_status nearest_go(nearest_pass *pass, npyx_error *error) {
     nearest_plan(pass);
     for (int64_t row = 0; row < reader->nrows; row += reader->nrows_read) {
         NPYX_TRY(npyx_reader_fill(reader, row, INT64_MAX, error));
-        NPYX_TRY(reader->result == NULL ? nearest_add_block(pass, error)
+        NPYX_TRY(reader->result == NULL ? nearest_add_block(pass, 0, pass->nearest->nqueries, error)
                                         : nearest_merge(pass, reader->result, error));
     }
     return NPYX_OK;

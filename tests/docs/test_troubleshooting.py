@@ -125,6 +125,12 @@ STATEMENTS = {
     "npy_dot: the vectors have 2 and 3 items": "SELECT npy_dot(npy_from_json('[1, 2]'), npy_from_json('[1, 2, 3]'))",
     "query ([1,2]): a TEXT is not an array; npy_from_json makes one from JSON": "SELECT * FROM npy_nearest('X.npy', '', '', '[1,2]')",
     "query: a number is not an array; npy_from_json('[1.0]') makes one": "SELECT * FROM npy_nearest('X.npy', '', '', 1)",
+    "max_distance must be at least 0, as in max_distance = 0.5; ...": (
+        "SELECT * FROM npy_nearest('X.npy', '', '', npy_from_json('[1, 2, 3, 4]')) WHERE max_distance = -1"
+    ),
+    "more than 16777216 rows are within max_distance; make it smaller, or give a k": (
+        "SELECT * FROM npy_nearest(npy_from_data(zeroblob(4096), 'u1', '[4096, 1]'), '', '', npy_from_data(zeroblob(4097), 'u1', '[4097, 1]')) WHERE max_distance = 1"
+    ),
     "rows have 4 items, and the query has 2": "SELECT * FROM npy_nearest('X.npy', '', '', npy_from_json('[1, 2]'))",
     "rows are compared with the query: the array must have two dimensions, and has 1; a slice or npy_reshape makes another shape": (
         "SELECT * FROM npy_nearest('y.npy', '', '', npy_from_json('[1, 2]'))"

@@ -447,6 +447,12 @@ static const statement statements[] = {
      "SELECT name, module, qualname, count, known, error_kind FROM npy_globals(?1, 'row')", NULL},
     {"SELECT npy_json(npy_field(?1, ?2)), npy_hash(npy_copy(npy_slice(npy_field((SELECT array FROM npy_file('f')), ?2), ?3)))",
      NULL, NULL},
+    {"SELECT field_name, dtype, shape, at FROM npy_stats(?1, '', ?2, ?3) WHERE field = ?4", NULL, NULL},
+    {"SELECT *, query_row, data FROM npy_nearest(?1, '', ?2, npy_slice(?1, 0)) WHERE max_distance = ?3", NULL,
+     NULL},
+    {"SELECT row, distance FROM npy_nearest(?1, '', '', ?2, ?3, ?4) WHERE max_distance = 2",
+     "SELECT row, distance FROM npy_nearest(npy_order(?1, 'F'), '', '', ?2, ?3, ?4) WHERE max_distance = 2",
+     NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

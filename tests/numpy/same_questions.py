@@ -144,7 +144,7 @@ def scales(subject, names):
 
 # --- questions about a whole part --------------------------------------------------------------------------
 
-STATS = "count nulls infs zeros min max mean std sum argmin argmax var m2 crc32 median error".split()
+STATS = "count nulls infs zeros min max mean std sum argmin argmax var m2 crc32 median dtype shape error".split()
 
 
 def stats(rng, subject):
@@ -233,11 +233,14 @@ def nearest(rng, subject):
             query = np.nan_to_num(array[rng.integers(len(array), size=nqueries)].astype("f8"), posinf=0, neginf=0)
     query = query[0] if nqueries == 1 and chance(rng, 0.7) else query
     metric, k = pick(rng, test_vectors.METRICS), pick(rng, [1, 3, 10, 1000])
-    text, parameters = table(rng, subject, "npy_nearest", npy_bytes(query), k, metric)
+    most = pick(rng, ["", "", 0.4713, 3.3171, 1017.3, math.inf])
+    if most != "" and chance(rng, 0.5):
+        k = ""
+    text, parameters = table(rng, subject, "npy_nearest", npy_bytes(query), k, metric, max_distance=most)
     columns = pick(rng, ["query_row, row, distance", "query_row, row, distance, npy_hash(data)"])
     check = None
     known = subject.checked("iuf")
-    if known is not None and known.ndim == 2 and not subject.view.slice and not subject.is_wild and known.size * nqueries <= 1 << 19:
+    if most == "" and known is not None and known.ndim == 2 and not subject.view.slice and not subject.is_wild and known.size * nqueries <= 1 << 19:
         check = lambda rows, count: test_vectors.assert_nearest([row[:3] for row in rows], known, query, k, metric) if count == len(rows) else None
     total, peak = magnitudes(subject)
     with np.errstate(all="ignore"):

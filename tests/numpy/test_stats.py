@@ -267,6 +267,33 @@ def test_fields(connect):
     assert [row["sum"] for row in by_column[::2]] == array["x"].sum(axis=0, dtype="f8").tolist()
 
 
+def test_dtype_and_shape_are_those_of_what_a_row_is_about(connect, tmp_path):
+    db, path = connect(), str(tmp_path / "x.npy")
+    inner = np.dtype([("k", ">i8"), ("v", "<u2", (2, 3))])
+    arrays = [np.zeros(shape, dtype) for dtype in ("<f4", ">i2", "U3", "S0", "M8[ns]", "?", "c16") for shape in ((), (0,), (5,), (4, 0, 2), (2, 3, 4))]
+    arrays += [np.asfortranarray(array) for array in arrays] + [np.zeros(shape, [("x", "f4"), ("n", inner, (2,))]) for shape in ((), (3,), (4, 5))]
+    described = "SELECT field_name, dtype, shape, at FROM npy_stats(?, '', ?, ?)"
+    for array in arrays:
+        np.save(path, array)
+        for text in ("", "...", "::-2", "1:, ..., :1", "..., None", "1, ..."):
+            try:
+                part = array[eval(f"np.s_[{text}]")] if text else array
+            except IndexError:
+                continue
+            part = np.asarray(part)
+            leaves = [(None, part)] if part.dtype.names is None else [("x", part["x"]), ("n.k", part["n"]["k"]), ("n.v", part["n"]["v"])]
+            want = [(name, leaf.dtype.name, json.dumps(leaf.shape).replace(" ", "")) for name, leaf in leaves]
+            assert [row[:3] for row in db.execute(described, (path, text, ""))] == want, (array.dtype, array.shape, text)
+            if part.ndim and array.dtype.kind in "fi":  # each coordinate is of the same array
+                rows = db.execute(described, (path, text, 0)).fetchall()
+                assert len(rows) == math.prod(part.shape[1:]) and {row[:3] for row in rows} <= set(want)
+        whole = db.execute("SELECT dtype, shape FROM npy_meta(?)", (path,)).fetchall()
+        assert array.dtype.names is not None or db.execute("SELECT dtype, shape FROM npy_stats(?)", (path,)).fetchall() == whole
+    assert db.execute("SELECT json_array(shape), dtype FROM npy_stats(?) WHERE view = 'bfloat16'", (npy_bytes(np.zeros((2, 3), "u2")),)).fetchall() == [("[[2,3]]", "bfloat16")]
+    assert db.execute("SELECT DISTINCT dtype, shape, label FROM npy_stats(?1) WHERE by = ?1", (npy_bytes(np.arange(3)),)).fetchall() == [("int64", "[3]", i) for i in range(3)]
+    assert db.execute("SELECT dtype, shape, error_kind FROM npy_stats(?) WHERE on_error = 'row'", (b"nothing",)).fetchall() == [(None, None, "format")]
+
+
 def test_other_types(connect):
     db = connect()
     row = one(db, npy_bytes(np.array([1 + 2j, complex(np.nan, 0), 3 - 1j, 0, complex(0, np.inf)])))
@@ -387,6 +414,9 @@ def test_only_what_is_asked_for_is_read(connect, tmp_path):
     write_sparse_npy(path, (1_000_000, 8))
     before = counters(db)
     assert db.execute("SELECT count(*) FROM npy_stats(?, '', '', 0)", (path,)).fetchone() == (8,)
+    assert since(db, before)["bytes_read"] < 65536
+    before = counters(db)
+    assert db.execute("SELECT dtype, shape, field_name FROM npy_stats(?)", (path,)).fetchall() == [("float64", "[1000000,8]", None)]
     assert since(db, before)["bytes_read"] < 65536
     before = counters(db)
     assert db.execute("SELECT sum(zeros) FROM npy_stats(?, '', '', 0)", (path,)).fetchone() == (8_000_000,)

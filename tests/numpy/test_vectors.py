@@ -244,6 +244,101 @@ def test_more_hits_than_are_kept(connect):
     assert wanted in error_of(connect(), sql, npy_bytes(np.zeros((3, 2))), npy_bytes(np.zeros((2, 2))), code=sqlite3.SQLITE_TOOBIG)
 
 
+def within(hits, most, k=None):
+    """What max_distance leaves of all hits, which are in order by query."""
+    numbers, left = {}, []
+    for hit in hits:
+        numbers[hit[0]] = numbers.get(hit[0], 0) + 1
+        if hit[2] <= most and (k is None or numbers[hit[0]] <= k):
+            left.append(hit)
+    return left
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_all_rows_within_a_distance(connect, folder, metric):
+    rng, db = seeded_generator(), connect()
+    for dtype, shape, nqueries in [("f4", (3000, 16), 5), (">f8", (500, 3), 1), ("i2", (2000, 2), 3), ("u1", (900, 40), 200), ("f8", (0, 4), 2), ("f2", (70, 7), 4)]:
+        rows, queries = random_rows(rng, dtype, shape), random_rows(rng, "f4", (nqueries, shape[1]))
+        if dtype == "f2":
+            rows[5], rows[6, 2] = 0, np.nan
+        np.save("x.npy", np.asfortranarray(rows) if nqueries == 3 else rows)
+        all_hits = nearest(db, "x.npy", queries, 5000, metric)
+        assert_nearest(all_hits, rows, queries, 5000, metric)
+        known = sorted(distance for _, _, distance in all_hits) or [1.0]
+        for most in {known[0], known[len(known) // 500], known[len(known) // 20], known[len(known) // 2], known[-1], math.inf, np.nextafter(known[len(known) // 3], -math.inf), 0}:
+            if most < 0 and metric != "dot":
+                continue
+            want = within(all_hits, most)  # ties at max_distance are in it
+            assert nearest(db, "x.npy", queries, "", metric, max_distance=most) == want
+            numpy = sum(int((distances(metric, rows, query) <= most + 1e-6 * (1 + abs(most))).sum()) for query in queries)
+            assert len(want) <= numpy and (most != math.inf or len(want) == numpy)
+            for k in (1, 3, 40):
+                assert nearest(db, "x.npy", queries, k, metric, max_distance=most) == within(all_hits, most, k)
+        part = nearest(db, "x.npy", queries, 5000, metric, slice="::-3")
+        assert nearest(db, "x.npy", queries, "", metric, slice="::-3", max_distance=known[len(known) // 7]) == within(part, known[len(known) // 7])
+
+
+def test_within_a_distance_every_number_of_threads_gives_the_same(connect, folder, monkeypatch):
+    rng = seeded_generator()
+    os.mkdir("parts")
+    rows = rng.standard_normal((60000, 8)).astype("f4")
+    rows[20000:41000] = 0.5  # blocks with more hits than they have room for
+    for number in range(3):
+        np.save(f"parts/{number}.npy", rows[20000 * number : 20000 * number + 20000])
+    np.save("parts/x.npy", rows[:5, :3])
+    queries, answers = np.concatenate([rows[:3], np.full((1, 8), 0.5)]), []
+    for threads in ("1", "2", "3", "16"):
+        monkeypatch.setenv("NPYEXT_THREADS", threads)
+        db = connect()
+        columns = "query_row, path, row, distance, npy_hash(data), error"
+        answers.append([nearest(db, "parts/*.npy", queries, k, metric, columns=columns, max_distance=2) for metric in METRICS for k in ("", 7)])
+    assert answers[0] == answers[1] == answers[2] == answers[3]
+    hits = answers[0][0]
+    assert hits[0][5].endswith("parts/x.npy: rows have 3 items, and the query has 8")
+    for number, query in enumerate(queries):
+        found = {int(path[6]) * 20000 + row for query_row, path, row, *_, error in hits if error is None and query_row == number}
+        want = distances("euclidean", rows, query)
+        assert set(np.flatnonzero(want < 2 - 1e-9)) <= found <= set(np.flatnonzero(want < 2 + 1e-9)) and len(found) > 50
+    exactly = [(path, row) for query_row, path, row, distance, *_ in hits if query_row == 3 and distance == 0]
+    assert exactly == [(f"parts/{row // 20000}.npy", row % 20000) for row in range(20000, 41000)]
+
+
+def test_max_distance_is_an_argument(connect, folder):
+    db, query = connect(), npy_bytes(np.zeros(1))
+    np.save("x.npy", np.arange(30)[:, None])
+    call = "npy_nearest('x.npy', '', '', ?1{})"
+    ask = lambda tail, columns="row", *more: db.execute(f"SELECT {columns} FROM {call.format(tail)}", (query, *more)).fetchall()
+    assert ask(") WHERE (max_distance = 12") == [(row,) for row in range(13)]
+    assert ask(", '', '', '', '', '', '', 12") == [(row,) for row in range(13)]
+    assert ask(", 4, '', '', '', '', '', 2.5", "row, max_distance") == [(0, 2.5), (1, 2.5), (2, 2.5)]
+    assert len(ask(") WHERE (max_distance = ''")) == 10 and ask(") WHERE (max_distance = NULL") == []
+    assert ask(") WHERE (max_distance = ?2", "row", math.nan) == []  # SQLite binds NaN as NULL
+    assert len(ask(") WHERE (max_distance = ?2", "row", math.inf)) == 30
+    assert ask(") WHERE (max_distance = -28 AND metric = 'dot'") == []
+    joined = "SELECT v.value, count(*) FROM json_each('[0, 2, 50]') v JOIN npy_nearest('x.npy', '', '', ?) n ON n.max_distance = v.value GROUP BY 1"
+    assert db.execute(joined, (query,)).fetchall() == [(0, 1), (2, 3), (50, 30)]
+    for wrong in ("'0.5'", "x'00'", "'near'"):
+        assert "max_distance must be a number, as in max_distance = 0.5" in error_of(db, f"SELECT * FROM {call.format('')} WHERE max_distance = {wrong}", query)
+    wanted = "max_distance must be at least 0, as in max_distance = 0.5; only the metric 'dot' has negative distances"
+    for wrong in ("-1", "-1e-300", "-9e999"):
+        assert wanted in error_of(db, f"SELECT * FROM {call.format('')} WHERE max_distance = {wrong}", query)
+    rows = [(row,) for row in range(29, 9, -1)]
+    assert db.execute("SELECT row FROM npy_nearest('x.npy', '', '', ?, '', 'dot') WHERE max_distance = -20", (npy_bytes(np.full(1, 2.0)),)).fetchall() == rows
+
+
+def test_more_rows_within_a_distance_than_are_kept(connect, folder):
+    """However many files they are in, it is no file's fault: on_error does not hide it."""
+    np.save("a.npy", np.zeros((4096, 1), "i1"))
+    np.save("b.npy", np.zeros((4096, 1), "i1"))
+    queries = npy_bytes(np.zeros((2049, 1)))
+    wanted = "more than 16777216 rows are within max_distance; make it smaller, or give a k"
+    for on_error in ("row", "skip", "raise"):
+        sql = "SELECT * FROM npy_nearest('[ab].npy', '', '', ?1) WHERE max_distance = 1 AND on_error = ?2"
+        assert wanted in error_of(connect(), sql, queries, on_error, code=sqlite3.SQLITE_TOOBIG)
+    few = "SELECT count(*) FROM npy_nearest('[ab].npy', '', '', ?1, 2) WHERE max_distance = 1"
+    assert connect().execute(few, (queries,)).fetchone() == (4098,)
+
+
 def test_what_is_no_query(connect, folder):
     db = connect()
     np.save("x.npy", np.zeros((2, 2)))

@@ -214,6 +214,7 @@ SUMS = [
     reading("a sketch of many items", "SELECT npy_sketch_quantile(npy_sketch(array), 0.5) FROM npy_file('many.npy')"),
     reading("npy_paths", "SELECT * FROM npy_paths('**/*.npy'); SELECT path, file_size FROM npy_paths('[\"X.npy\", \"gone\"]')"),
     reading("npy_nearest", "SELECT *, query_row, data FROM npy_nearest('X.npy', '', '', (SELECT npy_slice(array, ':2') FROM npy_file('X.npy')), 3)"),
+    reading("npy_nearest within a distance", "SELECT *, query_row, data FROM npy_nearest('{X,X}.npy', '', '', (SELECT npy_slice(array, ':2') FROM npy_file('X.npy'))) WHERE max_distance = 3"),
     reading("npy_nearest of many files", "SELECT path, row, distance, error FROM npy_nearest('{X,y,long,orders/*}.npy', '', '', npy_from_json('[0, 0.5, 1, 2]'), 4, 'cosine')"),
     reading("vectors", "SELECT npy_norm(array), npy_dot(npy_slice(array, 0), npy_slice(array, 1)), npy_distance(npy_slice(array, 0), npy_from_json('[1, 2, 3, 4]'), 'cosine') FROM npy_file('X.npy'); SELECT npy_norm(array, 3) FROM npy_file('y.npy'); SELECT npy_corrcoef(array), npy_corrcoef(array, 0), npy_argmax(array, 1) FROM npy_file('X.npy')"),
     reading("pictures", "SELECT npy_png(array), npy_png(array, 'magma', 0, 1), npy_plot(array, 'a < b'), npy_spark(array), npy_preview(array) FROM npy_file('X.npy'); SELECT npy_preview(array) FROM npy_file('structured/nested.npy'); SELECT npy_preview(array, 1) FROM npy_file('types/U4.npy')"),
