@@ -661,8 +661,8 @@ def two_folders(g, db):
 
 
 @task("Which rows lie within a distance of 1.5 of row 0?", """
-    SELECT n.row, n.distance FROM npy_rows('X.npy', '', ':1') AS q JOIN npy_meta('X.npy') AS m
-      JOIN npy_nearest(m.path, '', '', q.array, json_extract(m.shape, '$[0]')) AS n WHERE n.distance <= 1.5""", 1e-12)
+    SELECT row, distance FROM npy_nearest('X.npy', '', '', (SELECT array FROM npy_rows('X.npy') WHERE row = 0))
+     WHERE max_distance = 1.5""", 1e-12)
 def within_a_distance(g, db):
     x = save("X.npy", g.normal(size=(100, 3)))
     d = np.linalg.norm(x - x[0], axis=1)
@@ -670,7 +670,7 @@ def within_a_distance(g, db):
 
 
 @task("Show dtype and shape beside the statistics of each array.", """
-    SELECT m.name, m.dtype, m.shape, s.min, s.max FROM npy_meta('d.npz') AS m JOIN npy_stats(m.path, m.name) AS s""")
+    SELECT name, dtype, shape, min, max FROM npy_stats('d.npz')""")
 def headers_and_statistics(g, db):
     arrays = savez("d.npz", **{f"a{i}": (g.normal(size=(i + 1, 4)) * 50).astype(g.choice(["f4", "i8", "i2"])) for i in range(5)})
     return [(name, a.dtype.name, a.shape, a.min(), a.max()) for name, a in arrays.items()]
