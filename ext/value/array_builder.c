@@ -120,8 +120,7 @@ static npyx_status fail_json(const npyx_value *json, npyx_status status, npyx_er
         npyx_utf8_is_valid(json->bytes, json->nbytes) && memchr(json->bytes, 0, json->nbytes) == NULL;
     if (status != NPYX_INVALID || is_text)
         return status;
-    return npyx_refuse(error,
-                       "is a TEXT of raw bytes, as || makes of BLOBs; CAST(a || b AS BLOB) is a BLOB");
+    return npyx_refuse(error, "is a TEXT of raw bytes, as || makes of BLOBs; CAST(a || b AS BLOB) is a BLOB");
 }
 
 npyx_status npyext_items_encode(npyx_host *host, const npyx_dtype *dtype, int ndim, const int64_t *shape,

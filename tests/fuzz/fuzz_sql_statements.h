@@ -445,7 +445,8 @@ static const statement statements[] = {
     {"SELECT *, error_kind, array_key FROM npy_globals(?1, ?2)", NULL, NULL},
     {"SELECT name, module, qualname, count, known, error_kind FROM npy_globals('f', 'row')",
      "SELECT name, module, qualname, count, known, error_kind FROM npy_globals(?1, 'row')", NULL},
-    {"SELECT npy_json(npy_field(?1, ?2)), npy_hash(npy_copy(npy_slice(npy_field((SELECT array FROM npy_file('f')), ?2), ?3)))",
+    {"SELECT npy_json(npy_field(?1, ?2)), npy_hash(npy_copy(npy_slice(npy_field((SELECT array FROM "
+     "npy_file('f')), ?2), ?3)))",
      NULL, NULL},
     {"SELECT field_name, dtype, shape, at FROM npy_stats(?1, '', ?2, ?3) WHERE field = ?4", NULL, NULL},
     {"SELECT *, query_row, data FROM npy_nearest(?1, '', ?2, npy_slice(?1, 0)) WHERE max_distance = ?3", NULL,
