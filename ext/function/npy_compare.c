@@ -1,4 +1,4 @@
-/* npy_compare(a, b): two files or arrays, array by array. */
+/* npy_compare(a, b): two files or arrays, array by array; or the files of two patterns, pair by pair. */
 #include <math.h>
 
 #include "format/tar.h"
@@ -141,6 +141,11 @@ static npyx_status side_find_only(array_side *side, listed_entry **only, npyx_er
 typedef struct compare_cursor {
     npyext_cursor base; /* its scan has the arguments, and a's file */
     npyext_files other_files;
+    bool is_paired;              /* both sources are patterns; else there is one file on each side */
+    npyx_name_set open_parts[2]; /* of their files, which have the same numbers: pairs have equal ones */
+    size_t next_pair;            /* a's files, then those that only b has */
+    /* the current pair */
+    int64_t files[2]; /* their numbers; -1: there is none */
     npyext_opened other_opened;
     array_side sides[2];
     bool is_open;        /* both files are, or their fault was reported */
@@ -156,22 +161,32 @@ typedef struct compare_cursor {
 static void compare_open(npyext_cursor *cursor, npyx_host *host) {
     compare_cursor *compare = (compare_cursor *)cursor;
     compare->other_files.paths.arena.host = host;
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 2; k++) {
+        compare->open_parts[k].bytes.host = host;
         side_init(&compare->sides[k], host);
+    }
 }
 
-/* Closes both files. */
-static void compare_close(npyext_cursor *cursor) {
-    compare_cursor *compare = (compare_cursor *)cursor;
+/* Leaves the current pair; a's file is closed by the scan. */
+static void close_pair(compare_cursor *compare) {
     for (int k = 0; k < 2; k++) {
         side_clear(&compare->sides[k]);
         compare->next[k] = 0;
     }
-    npyext_opened_close(((npyext_vtab *)cursor->base.pVtab)->connection, &compare->other_opened);
-    npyext_files_clear(&compare->other_files);
+    npyext_opened_close(((npyext_vtab *)compare->base.base.pVtab)->connection, &compare->other_opened);
     compare->is_open = compare->has_items = false;
     compare->alone = NULL;
     compare->faulty = -1;
+}
+
+static void compare_close(npyext_cursor *cursor) {
+    compare_cursor *compare = (compare_cursor *)cursor;
+    close_pair(compare);
+    npyext_files_clear(&compare->other_files);
+    for (int k = 0; k < 2; k++)
+        npyx_name_set_clear(&compare->open_parts[k]);
+    compare->is_paired = false;
+    compare->next_pair = 0;
 }
 
 static npyext_place compare_place(const npyext_cursor *cursor) {
@@ -182,33 +197,99 @@ static npyext_place compare_place(const npyext_cursor *cursor) {
     return (npyext_place){.path = side->path, .entry = side->listed == NULL ? NULL : &side->entry};
 }
 
-/* ---- both files ---- */
+/* ---- the files ---- */
+
+static const npyext_argument *source_of(const compare_cursor *compare, int k) {
+    return &compare->base.scan.arguments[k == 0 ? NPYEXT_SOURCE : NPYEXT_OTHER_SOURCE];
+}
+
+static npyext_files *files_of(compare_cursor *compare, int k) {
+    return k == 0 ? &compare->base.scan.files : &compare->other_files;
+}
+
+static bool is_pattern(const npyext_files *files) {
+    return files->is_many && !files->is_list;
+}
 
 static npyx_status check_one_file(const npyext_files *files, npyx_error *error) {
     size_t nfiles = npyext_files_count(files);
     if (nfiles == 1)
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1, "matches %zu files; npy_compare takes one on each side",
-                     nfiles);
+    return npyx_fail(error, NPYX_INVALID, -1,
+                     "matches %zu files; npy_compare takes one on each side, or two patterns", nfiles);
+}
+
+/* Lists the open parts of a pattern's files. Polls the host. */
+static npyx_status list_open_parts(compare_cursor *compare, int k, npyx_error *error) {
+    const npyext_files *files = files_of(compare, k);
+    const npyext_pattern_ends ends = npyext_pattern_ends_of(source_of(compare, k)->bytes);
+    npyx_name_set *parts = &compare->open_parts[k];
+    for (size_t number = 0; number < npyext_files_count(files); number++) {
+        const char *path = npyext_files_path(files, number);
+        const npyx_span part = npyext_pattern_open_part(ends, path);
+        NPYX_TRY(npyx_name_set_add(parts, part.text, part.nbytes, error));
+        int64_t before = npyx_name_set_before(parts, (int64_t)number);
+        if (before >= 0)
+            return npyx_refuse(error,
+                               "leaves the same part open in '%.*s' and '%.*s', so these cannot be paired",
+                               NPYX_SHOWN(npyext_files_path(files, (size_t)before),
+                                          strlen(npyext_files_path(files, (size_t)before)), 100),
+                               NPYX_SHOWN(path, strlen(path), 100));
+        if ((number & 255) == 255)
+            NPYX_TRY(npyx_poll(parts->bytes.host, error));
+    }
+    return NPYX_OK;
 }
 
 /* Faults of the call are always errors. */
 static npyx_status resolve(compare_cursor *compare, npyx_error *error) {
     npyext_scan *scan = &compare->base.scan;
-    const npyext_argument *other = &scan->arguments[NPYEXT_OTHER_SOURCE];
-    compare->sides[0].path = npyext_source_shown(&scan->arguments[NPYEXT_SOURCE]);
-    compare->sides[1].path = npyext_source_shown(other);
-    compare->faulty = 0;
-    NPYX_TRY(check_one_file(&scan->files, error));
+    for (int k = 0; k < 2; k++)
+        compare->sides[k].path = npyext_source_shown(source_of(compare, k));
     compare->faulty = 1;
-    NPYX_TRY(npyext_files_resolve(scan->connection, other, &compare->other_files, error));
+    NPYX_TRY(npyext_files_resolve(scan->connection, source_of(compare, 1), &compare->other_files, error));
     if (compare->other_files.is_many && !npyext_argument_is_given(&scan->arguments[NPYEXT_ON_ERROR]))
         scan->on_error = NPYEXT_ROW;
-    return check_one_file(&compare->other_files, error);
+    compare->is_paired = is_pattern(&scan->files) && is_pattern(&compare->other_files);
+    for (int k = 0; k < 2; k++) {
+        compare->faulty = k;
+        NPYX_TRY(compare->is_paired ? list_open_parts(compare, k, error)
+                                    : check_one_file(files_of(compare, k), error));
+    }
+    return NPYX_OK;
+}
+
+/* The file of the other side whose open part is that of file `number` of side k; -1: there is none. */
+static int64_t find_partner(const compare_cursor *compare, int k, int64_t number) {
+    size_t nbytes;
+    const char *part = npyx_name_set_text(&compare->open_parts[k], number, &nbytes);
+    return npyx_name_set_find(&compare->open_parts[1 - k], nbytes == 0 ? "" : part, nbytes, NULL);
+}
+
+/* Goes to the next pair, if it is one: a file of b that has a partner has been with it. false after the
+ * last. */
+static bool go_to_pair(compare_cursor *compare) {
+    const size_t nfiles_a = npyext_files_count(files_of(compare, 0)), at = compare->next_pair++;
+    int64_t *files = compare->files;
+    files[0] = files[1] = compare->is_paired ? -1 : 0;
+    if (!compare->is_paired)
+        return at == 0;
+    if (at < nfiles_a) {
+        files[0] = (int64_t)at;
+        files[1] = find_partner(compare, 0, files[0]);
+        return true;
+    }
+    const int64_t left = (int64_t)(at - nfiles_a);
+    bool is_more = (size_t)left < npyext_files_count(files_of(compare, 1));
+    if (is_more && find_partner(compare, 1, left) < 0)
+        files[1] = left;
+    return is_more;
 }
 
 static npyx_status pair_alone(compare_cursor *compare, npyx_error *error) {
     listed_entry *only[2] = {NULL, NULL};
+    if (compare->sides[0].archive == NULL || compare->sides[1].archive == NULL)
+        return NPYX_OK;
     for (int k = 0; k < 2 && (k == 0 || only[0] != NULL); k++) {
         compare->faulty = k;
         NPYX_TRY(side_find_only(&compare->sides[k], &only[k], error));
@@ -217,25 +298,55 @@ static npyx_status pair_alone(compare_cursor *compare, npyx_error *error) {
     return NPYX_OK;
 }
 
-static npyx_status open_files(compare_cursor *compare, npyx_error *error) {
+/* Opens the current pair's file of a side, if it has one. */
+static npyx_status open_side(compare_cursor *compare, int k, npyx_error *error) {
     npyext_scan *scan = &compare->base.scan;
-    array_side *a = &compare->sides[0], *b = &compare->sides[1];
-    npyext_files *files[2] = {&scan->files, &compare->other_files};
-    compare->faulty = 0;
-    npyx_status status = npyext_scan_next_file(scan, error);
-    a->archive = scan->opened.archive;
-    a->path = scan->path != NULL ? scan->path : a->path;
-    NPYX_TRY(status);
-    compare->faulty = 1;
-    const char *path = npyext_files_path(files[1], 0);
-    b->path = path != NULL ? path : b->path;
-    NPYX_TRY(npyext_files_open(scan->connection, files[1], 0, scan->tick, &compare->other_opened, error));
-    b->archive = compare->other_opened.archive;
+    array_side *side = &compare->sides[k];
+    const int64_t number = compare->files[k];
+    npyext_opened *opened = k == 0 ? &scan->opened : &compare->other_opened;
+    if (number < 0)
+        return NPYX_OK;
+    compare->faulty = k;
+    const char *path = npyext_files_path(files_of(compare, k), (size_t)number);
+    side->path = path != NULL ? path : npyext_source_shown(source_of(compare, k));
+    scan->next_file = k == 0 ? (size_t)number : scan->next_file;
+    npyx_status status = k == 0 ? npyext_scan_next_file(scan, error)
+                                : npyext_files_open(scan->connection, &compare->other_files, (size_t)number,
+                                                    scan->tick, opened, error);
+    side->archive = opened->archive;
+    return status;
+}
+
+static npyx_status open_files(compare_cursor *compare, npyx_error *error) {
+    for (int k = 0; k < 2; k++)
+        NPYX_TRY(open_side(compare, k, error));
     for (int k = 0; k < 2; k++) {
+        const npyext_files *files = files_of(compare, k);
         compare->faulty = k;
-        NPYX_TRY(side_list(&compare->sides[k], files[k]->is_handle ? files[k]->handle_index : -1, error));
+        if (compare->sides[k].archive != NULL)
+            NPYX_TRY(side_list(&compare->sides[k], files->is_handle ? files->handle_index : -1, error));
     }
     return pair_alone(compare, error);
+}
+
+/* Opens the next pair that the conditions on path let through. NPYX_DONE: another step must follow. */
+static npyx_status next_pair(compare_cursor *compare, npyx_error *error) {
+    npyext_scan *scan = &compare->base.scan;
+    close_pair(compare);
+    npyext_scan_close_file(scan);
+    compare->base.is_eof = !go_to_pair(compare);
+    const int shown = compare->files[0] >= 0 ? 0 : 1;
+    if (compare->base.is_eof || compare->files[shown] < 0)
+        return NPYX_DONE;
+    scan->path = npyext_files_path(files_of(compare, shown), (size_t)compare->files[shown]);
+    scan->file_hash = 0;
+    if (npyext_scan_leaves_out(scan, scan->path))
+        return NPYX_DONE;
+    compare->is_open = true;
+    npyx_status status = open_files(compare, error);
+    for (int k = 0; k < 2 && status != NPYX_OK; k++)
+        compare->next[k] = compare->sides[k].nentries; /* the error's row is the only one */
+    return status == NPYX_OK ? NPYX_DONE : status;
 }
 
 /* ---- rows ---- */
@@ -340,7 +451,7 @@ static npyx_status visit_next(compare_cursor *compare, npyx_error *error) {
         compare->result = "only_b";
         return side_describe(side, listed, error);
     }
-    compare->base.is_eof = true;
+    compare->is_open = false;
     return NPYX_DONE;
 }
 
@@ -348,14 +459,11 @@ static npyx_status compare_step(npyext_cursor *cursor, npyx_error *error) {
     compare_cursor *compare = (compare_cursor *)cursor;
     compare->has_items = false;
     compare->sides[0].listed = compare->sides[1].listed = NULL;
-    npyx_status status = compare->is_open ? visit_next(compare, error) : open_files(compare, error);
-    for (int k = 0; k < 2 && !compare->is_open && status != NPYX_OK; k++)
-        compare->next[k] = compare->sides[k].nentries; /* the error's row is the only one */
-    if (!compare->is_open && status == NPYX_OK)
-        status = NPYX_DONE;
-    compare->is_open = true;
-    /* what array_key is made from: the same for the same arrays, whatever was pruned before them */
-    cursor->scan.index = compare->next[0] + compare->next[1];
+    npyx_status status = compare->is_open ? visit_next(compare, error) : next_pair(compare, error);
+    /* what array_key is made from: the same for the same arrays, whatever was pruned before them; a file may
+     * be in both patterns, and have a partner in neither */
+    const int64_t index = compare->next[0] + compare->next[1];
+    cursor->scan.index = compare->files[0] >= 0 ? index : ~index;
     return status;
 }
 
@@ -404,6 +512,8 @@ static const npyext_column compare_columns[] = {
     NPYEXT_ARGUMENT("b BLOB", NPYEXT_OTHER_SOURCE),
     NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
     NPYEXT_ERROR_KIND(NEEDS_EVERY),
+    NPYEXT_PATH(true),
+    NPYEXT_PATH_COLUMNS,
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
 };
 

@@ -188,6 +188,12 @@ bool npyext_prune_leaves_out(const npyext_prune *prune, const char *name, size_t
     return is_another || (prune->is_list && !npyx_name_set_has(&prune->list, name, nbytes));
 }
 
+bool npyext_scan_leaves_out(const npyext_scan *scan, const char *path) {
+    if (path == NULL) /* it equals nothing */
+        return scan->path_prune.is_active;
+    return npyext_prune_leaves_out(&scan->path_prune, path, strlen(path));
+}
+
 npyx_status npyext_scan_next_path(npyext_scan *scan) {
     npyext_scan_close_file(scan);
     size_t nfiles = npyext_files_count(&scan->files);
@@ -196,10 +202,8 @@ npyx_status npyext_scan_next_path(npyext_scan *scan) {
             return NPYX_DONE;
         scan->path = npyext_files_path(&scan->files, scan->next_file);
         const npyext_part part = npyext_files_part(&scan->files, scan->next_file);
-        is_left_out = npyext_part_is_made(&part) ? false /* a concatenation's rows have paths of their own */
-                      : scan->path == NULL               /* a BLOB's, which equals nothing */
-                          ? scan->path_prune.is_active
-                          : npyext_prune_leaves_out(&scan->path_prune, scan->path, strlen(scan->path));
+        /* a concatenation's rows have paths of their own */
+        is_left_out = !npyext_part_is_made(&part) && npyext_scan_leaves_out(scan, scan->path);
     }
     scan->next_index = 0;
     scan->file_hash = 0;

@@ -71,6 +71,9 @@ npyx_status npyext_scan_begin(npyext_scan *scan, const npyext_request *request, 
 /* Frees everything. Accepts a zero-initialised scan. */
 void npyext_scan_clear(npyext_scan *scan);
 
+/* Whether the conditions on path exclude a file. NULL: it is a BLOB. */
+bool npyext_scan_leaves_out(const npyext_scan *scan, const char *path);
+
 /* Goes to the next file without opening it; NPYX_DONE after the last. */
 npyx_status npyext_scan_next_path(npyext_scan *scan);
 

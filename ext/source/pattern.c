@@ -180,6 +180,45 @@ bool npyext_pattern_matches(const char *part, const char *name) {
     }
 }
 
+/* ---- what a pattern leaves open ---- */
+
+/* Moves past the bracket at text, or past its `[` if nothing closes it before the part of the path ends.
+ * *unclosed: where a search for a `]` ended in vain; it need not begin anew before that. */
+static const char *pass_bracket(const char *text, const char **unclosed) {
+    const char *member = text + 1;
+    if (*member == '!' || *member == '^')
+        member++;
+    if (member < *unclosed || *member == '\0' || *member == '/')
+        return text + 1;
+    const char *close = member + 1 + strcspn(member + 1, "]/");
+    if (*close == ']')
+        return close + 1;
+    *unclosed = close;
+    return text + 1;
+}
+
+npyext_pattern_ends npyext_pattern_ends_of(const char *pattern) {
+    const char *head_end = NULL, *tail = pattern, *unclosed = pattern;
+    for (const char *p = pattern, *next; *p != '\0'; p = next) {
+        next = *p == '[' ? pass_bracket(p, &unclosed) : p + 1;
+        if (strchr("*?{}", *p) == NULL && next == p + 1)
+            continue;
+        head_end = head_end == NULL ? p : head_end;
+        tail = next;
+    }
+    npyext_pattern_ends ends = {.head_nbytes = head_end == NULL ? 0 : (size_t)(head_end - pattern)};
+    for (; *tail != '\0'; tail++)
+        ends.tail_nbytes += tail[0] != '/' || tail[1] != '/'; /* paths have one slash there */
+    return ends;
+}
+
+npyx_span npyext_pattern_open_part(npyext_pattern_ends ends, const char *path) {
+    size_t nbytes = strlen(path), fixed_nbytes = ends.head_nbytes + ends.tail_nbytes;
+    /* a `**` that stands for no folder leaves out a slash, too */
+    return (npyx_span){path + (ends.head_nbytes < nbytes ? ends.head_nbytes : nbytes),
+                       fixed_nbytes < nbytes ? nbytes - fixed_nbytes : 0};
+}
+
 /* ---- the walk through folders ---- */
 
 enum {

@@ -15,6 +15,7 @@
 #define NPYEXT_PATTERN_H
 
 #include "base/host.h"
+#include "text/span.h"
 
 /* ---- a list of paths, in the order in which they are read ---- */
 
@@ -49,6 +50,18 @@ bool npyext_pattern_matches(const char *part, const char *name);
  * NPYX_TOOBIG for more paths than the list may have; NPYX_IO if the process has no descriptor left. On
  * failure nothing is appended. */
 npyx_status npyext_pattern_expand(const char *pattern, npyext_paths *paths, npyx_error *error);
+
+/* What a pattern says literally of the paths that match it, at either end. In between is their open part:
+ * what its wildcards and braces, from the first to the last, stand for. */
+typedef struct npyext_pattern_ends {
+    size_t head_nbytes, tail_nbytes;
+} npyext_pattern_ends;
+
+npyext_pattern_ends npyext_pattern_ends_of(const char *pattern);
+
+/* The open part of a path that npyext_pattern_expand has found; of `a` + `/` + `**` + `/x.npy` and `a/x.npy`
+ * nothing. Points into the path. */
+npyx_span npyext_pattern_open_part(npyext_pattern_ends ends, const char *path);
 
 /*
  * The braces of a pattern: `{a,b}` and `{000..127}`, as bash expands them.

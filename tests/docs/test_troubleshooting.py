@@ -125,6 +125,8 @@ STATEMENTS = {
     "npy_dot: the vectors have 2 and 3 items": "SELECT npy_dot(npy_from_json('[1, 2]'), npy_from_json('[1, 2, 3]'))",
     "query ([1,2]): a TEXT is not an array; npy_from_json makes one from JSON": "SELECT * FROM npy_nearest('X.npy', '', '', '[1,2]')",
     "query: a number is not an array; npy_from_json('[1.0]') makes one": "SELECT * FROM npy_nearest('X.npy', '', '', 1)",
+    "matches 3 files; npy_compare takes one on each side, or two patterns": "SELECT * FROM npy_compare('checkpoints/*/model.npz', 'w.npz')",
+    "leaves the same part open in ... and ..., so these cannot be paired": "SELECT * FROM npy_compare('orders/{**,}/c.npy', 'orders/*.npy')",
     "max_distance must be at least 0, as in max_distance = 0.5; ...": (
         "SELECT * FROM npy_nearest('X.npy', '', '', npy_from_json('[1, 2, 3, 4]')) WHERE max_distance = -1"
     ),

@@ -454,6 +454,8 @@ static const statement statements[] = {
     {"SELECT row, distance FROM npy_nearest(?1, '', '', ?2, ?3, ?4) WHERE max_distance = 2",
      "SELECT row, distance FROM npy_nearest(npy_order(?1, 'F'), '', '', ?2, ?3, ?4) WHERE max_distance = 2",
      NULL},
+    {"SELECT *, path, parent, array_key FROM npy_compare('[fo]', '{f,o}')", NULL, NULL},
+    {"SELECT path, name, status, differing FROM npy_compare('f*', 'o*', ?2)", NULL, NULL},
 };
 
 enum { NSTATEMENTS = sizeof statements / sizeof statements[0] };

@@ -208,6 +208,9 @@ def compare(rng, subject):
     if len(subject.source.arrays) == 1:
         a = f"(SELECT array FROM npy_file({text}, :member))"
         parameters["member"], b = subject.source.member, ":path"
+    elif isinstance(subject.source.value, str) and text == ":source" and not set("[{*?") & set(subject.source.value + path) and chance(rng, 0.4):
+        parameters = {name: f"{value[:-1]}[{value[-1]}]" for name, value in parameters.items()}  # patterns with one open part
+        b += ", 'raise'"
     total, peak = magnitudes(subject) if "rms" in columns else (0, 0)
     check, whole = None, subject.source.arrays[0]
     if len(subject.source.arrays) == 1 and whole.shape == other.shape and whole.size <= LONG_NELEM and {"differing", "first_at"} & set(columns):

@@ -460,10 +460,133 @@ def test_one_file_on_each_side(db, folder):
         ("a*.npy", "b.npy", "a*.npy: matches 2 files"),
         ("b.npy", "a*.npy", "a*.npy: matches 2 files"),
         ("b.npy", "c*.npy", "c*.npy: matches 0 files"),
+        ('["a1.npy", "a2.npy"]', "a*.npy", '["a1.npy", "a2.npy"]: matches 2 files'),
+        ("a*.npy", '["a*.npy"]', "a*.npy: matches 2 files"),
     ]:
         for on_error in ("raise", "row", "skip"):
             message = error_of(db, "SELECT * FROM npy_compare(?, ?, ?)", a, b, on_error)
-            assert message == f"npyext: {text}; npy_compare takes one on each side"
+            assert message == f"npyext: {text}; npy_compare takes one on each side, or two patterns"
+
+
+# --- the files of two patterns -----------------------------------------------------------------------------
+
+
+PAIR_COLUMNS = "name, status, max_abs, max_rel, rms, differing, first_at, nan_a, nan_b, error, error_kind"
+
+
+def open_part(path, head, tail):
+    assert path.startswith(head)
+    return path[len(head) : len(path) - len(tail)] if path.endswith(tail) and len(path) >= len(head) + len(tail) else ""
+
+
+def pair_by_pair(db, a, b):
+    """What npy_compare says of two patterns, each given with its literal ends, from what it says of pairs of files, and npy_meta of single ones."""
+    files = [{open_part(path, *ends): path for (path,) in db.execute("SELECT path FROM npy_paths(?)", (pattern,))} for pattern, *ends in (a, b)]
+    rows = []
+    for side, status in ((0, "only_a"), (1, "only_b")):
+        for part, path in files[side].items():
+            partner = files[1 - side].get(part)
+            if partner is None:
+                found = db.execute("SELECT name, error, error_kind FROM npy_meta(?, 'row')", (path,)).fetchall()
+                rows += [(path, name, status if error is None else None, *[None] * 7, error, kind) for name, error, kind in found]
+            elif side == 0:
+                rows += [(path, *row) for row in db.execute(f"SELECT {PAIR_COLUMNS} FROM npy_compare(?, ?, 'row')", (path, partner))]
+    return rows
+
+
+def random_file(rng, suffix):
+    arrays = {f"{letter}": rng.integers(0, 3, (2, 2)).astype(str(rng.choice(["f4", "i8"]))) for letter in rng.choice(list("wxyz"), int(rng.integers(1, 4)), replace=False)}
+    if rng.random() < 0.06:
+        return b"\x93NUMPY" + bytes(3)
+    return npy_bytes(next(iter(arrays.values()))) if suffix == ".npy" else npz_bytes(arrays)
+
+
+def test_the_files_of_two_patterns_are_paired_by_what_these_leave_open(db, folder):
+    rng = seeded_generator()
+    stems = ["x", "y", "z10", "z2", "é", "a b", "sub/x", "sub/deep/w", "x.y", "-", "sub/z2"]
+    for side in ("old", "new"):
+        for stem in stems:
+            for suffix in (".npy", ".npz"):
+                if rng.random() < 0.75:
+                    path = f"{side}/{stem}{suffix}"
+                    os.makedirs(os.path.dirname(path), exist_ok=True)
+                    put(path, random_file(rng, suffix))
+                    if rng.random() < 0.5 and side == "old":
+                        os.makedirs(f"flat/{os.path.dirname(stem)}", exist_ok=True)
+                        put(f"flat/{stem}_v2{suffix}", random_file(rng, suffix))
+    sides = [
+        *[(f"{side}/{wild}", f"{side}/", tail) for side in ("old", "new") for wild, tail in (("*.npy", ".npy"), ("**", ""), ("**/*.npz", ".npz"), ("[x-z]*.npy", ".npy"), ("{x,y,z2,gone}.npy", ".npy"))],
+        ("old/**/z2.npz", "old/", "/z2.npz"), ("new/**/z2.npz", "new/", "/z2.npz"), ("old/z{2..10}.npy", "old/z", ".npy"), ("new/z?.npy", "new/z", ".npy"),
+        ("flat/**/*_v2.npy", "flat/", "_v2.npy"), ("flat//*_v2.npz", "flat//", "_v2.npz"), ("./old/*", "./old/", ""), ("gone/*", "gone/", ""),
+    ]
+    columns = f"path, {PAIR_COLUMNS}"
+    nrows = 0
+    for a, b in itertools.product(sides, sides):
+        want = pair_by_pair(db, a, b)
+        assert db.execute(f"SELECT {columns} FROM npy_compare(?, ?)", (a[0], b[0])).fetchall() == want, (a, b)
+        nrows += len(want)
+        sound = [row for row in want if row[10] is None]
+        assert db.execute(f"SELECT {columns} FROM npy_compare(?, ?, 'skip')", (a[0], b[0])).fetchall() == sound
+        if want != sound:
+            error_of(db, "SELECT * FROM npy_compare(?, ?, 'raise')", a[0], b[0])
+        paths = sorted({row[0] for row in want})
+        for path in paths[::3]:  # conditions on path leave out what they leave out, and nothing beside it
+            assert db.execute(f"SELECT {columns} FROM npy_compare(?, ?) WHERE path = ?", (a[0], b[0], path)).fetchall() == [row for row in want if row[0] == path]
+        some = db.execute(f"SELECT path, name FROM npy_compare(?1, ?2) WHERE path IN (?3, ?4) AND name IN ('w', 'x')", (a[0], b[0], *(paths * 2 + ["", ""])[:2])).fetchall()
+        assert some == [row[:2] for row in want if row[0] in paths[:2] and row[1] in ("w", "x")]
+        either = "SELECT path, name, status, array_key FROM npy_compare WHERE a = ?1 AND b = ?2 AND (status = 'only_a' OR status = 'only_b' OR status = 'equal')"
+        rows = db.execute(either, (a[0], b[0])).fetchall()
+        assert sorted(row[:3] for row in rows) == sorted((path, name, status) for path, name, status, *_ in want if status in ("only_a", "only_b", "equal"))
+        assert len({row[3] for row in rows}) == len(rows)
+    assert nrows > 3000
+
+
+def test_pairs_of_files_are_read_as_far_as_is_asked(db, folder):
+    for side in ("old", "new"):
+        os.mkdir(side)
+        for number in range(40):
+            put(f"{side}/{number}.npy", npy_bytes(np.full(50_000, number)))
+    call = "npy_compare('old/*.npy', 'new/*.npy')"
+    for sql, most, nfiles in [
+        (f"SELECT path FROM {call} WHERE path = 'old/7.npy'", 20_000, 2),
+        (f"SELECT path, name FROM {call}", 200_000, 80),
+        (f"SELECT path, status FROM {call} LIMIT 1", 1_000_000, 2),
+        (f"SELECT path, status FROM {call}", 33_000_000, 80),
+    ]:
+        before = counters(db)
+        assert len(db.execute(sql).fetchall()) == (40 if nfiles == 80 else 1)
+        spent = since(db, before)
+        if not shell.MAPPED:
+            assert spent["bytes_read"] <= most, (sql, spent)
+        if PRUNES:
+            assert spent["files_opened"] <= nfiles, (sql, spent)
+
+
+def test_pairs_of_files_in_joins(db, folder):
+    for path, value in (("r1/a.npy", 1), ("r1/b.npy", 2), ("r2/a.npy", 1), ("r2/c.npy", 5), ("r3/b.npy", 3)):
+        os.makedirs(path[:2], exist_ok=True)
+        put(path, npy_bytes(np.full(3, value)))
+    sql = "SELECT r.value, c.parent, c.stem, c.status, json_array_length(c.parts) FROM json_each('[\"r1\", \"r2\", \"r3\"]') r JOIN npy_compare('r1/*.npy', r.value || '/*.npy') c WHERE c.status <> 'equal'"
+    assert db.execute(sql).fetchall() == [
+        ("r2", "r1", "b", "only_a", 2), ("r2", "r2", "c", "only_b", 2), ("r3", "r1", "a", "only_a", 2), ("r3", "r1", "b", "differs", 2)]
+    assert db.execute("SELECT path, parts, stem FROM npy_compare(?1, ?1)", (npy_bytes(np.arange(3)),)).fetchall() == [(None, None, None)]
+    assert db.execute("SELECT path, status FROM npy_compare(?1, 'r1/a.npy')", (npy_bytes(np.arange(3)),)).fetchall() == [(None, "differs")]
+    assert db.execute("SELECT path, status FROM npy_compare('r1/a.npy', ?1)", (npy_bytes(np.arange(3)),)).fetchall() == [("r1/a.npy", "differs")]
+    assert db.execute("SELECT path FROM npy_compare('r1/a.npy', 'r2/a.npy') WHERE path = 'r2/a.npy'").fetchall() == []
+    # a file of both patterns that has a partner in neither is two rows
+    assert sorted(db.execute("SELECT path, status FROM npy_compare WHERE a = 'r1/[a]*.npy' AND b = 'r1/*.npy' AND (status = 'only_a' OR status = 'only_b')").fetchall()) == [("r1/b.npy", "only_b")]
+    assert sorted(db.execute("SELECT path, status FROM npy_compare WHERE a = 'r1/a*.npy' AND b = 'r[1]/*.npy' AND (status = 'only_a' OR status = 'only_b')").fetchall()) == [
+        ("r1/a.npy", "only_a"), ("r1/a.npy", "only_b"), ("r1/b.npy", "only_b")]
+
+
+def test_files_that_cannot_be_paired(db, folder):
+    """Two files of a pattern have the same open part only if one file is found by two spellings."""
+    os.mkdir("d")
+    put("d/x.npy", npy_bytes(np.arange(3)))
+    text = "npyext: d/{**,}/x.npy: leaves the same part open in 'd//x.npy' and 'd/x.npy', so these cannot be paired"
+    for a, b in (("d/{**,}/x.npy", "d/*.npy"), ("d/*.npy", "d/{**,}/x.npy")):
+        for on_error in ("row", "skip", "raise"):
+            assert error_of(db, "SELECT * FROM npy_compare(?, ?, ?)", a, b, on_error) == text
 
 
 def test_joins(db, folder):

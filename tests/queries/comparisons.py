@@ -94,7 +94,7 @@ CALLS += ["npy_stats('matrix.npy', '', '', 0)", "npy_stats('pair.npz')", "npy_un
 CALLS += ["npy_histogram('ints.npy', '', '', 3)", "npy_quantile('matrix.npy', '', '', '[0, 0.5, 1]')", "npy_unique('floats.npy')"]
 LABELS = """npy_from_json('["007", "1", "a", "1", "", "7"]', 'U3')"""
 CALLS += [f"npy_stats('ints.npy', '', '', '', '', '', '', '', {LABELS})", f"npy_unique('ints.npy', '', '', '', '', '', '', {LABELS})"]
-CALLS += ["npy_nearest('matrix.npy', '', '', npy_from_json('[1, 0.5, 2]'))", "npy_compare('pair.npz', 'other.npz')", "npy_paths('*.npy')"]
+CALLS += ["npy_nearest('matrix.npy', '', '', npy_from_json('[1, 0.5, 2]'))", "npy_compare('pair.npz', 'other.npz')", "npy_compare('pai[r].npz', 'othe[r].npz')", "npy_paths('*.npy')"]
 CALLS += ["npy_meta('*')", "npz_members('pair.npz')", "tar_members('shard.tar')", "ten_arrays('two.ten')", "npy_file('pair.npz')"]
 TYPED = {
     "t_ints": "npy('ints.npy')",
@@ -104,7 +104,7 @@ TYPED = {
     "t_samples": "wds('shard.tar')",
 }
 # `=` with one of these chooses what is read: no condition is about them.
-ARGUMENTS = "source member slice field view astype expect on_error axis by bins range_lo range_hi quantiles method query k metric a b target".split()
+ARGUMENTS = "source member slice field view astype expect on_error axis by bins range_lo range_hi quantiles method query k metric max_distance a b target".split()
 # Coordinates beyond the fourth are like the fifth.
 LEFT_OUT = {f"i{axis}" for axis in range(5, 64)}
 # Compared at the first call of a function alone.

@@ -223,6 +223,7 @@ SUMS = [
     reading("npy_compare", "SELECT * FROM npy_compare('long.npy', 'long_too.npy')"),
     reading("npy_compare of archives", "SELECT * FROM npy_compare('checkpoints/step_1/model.npz', 'checkpoints/step_3/model.npz')"),
     reading("npy_compare of some of each", "SELECT name, status FROM npy_compare('mixed.npz', 'multi.ten')"),
+    reading("npy_compare of two patterns", "SELECT path, name, status, max_abs, error FROM npy_compare('checkpoints/step_1/*', 'checkpoints/step_{1,3}/model.npz')"),
     reading("npy_compare of structures", "SELECT * FROM npy_compare('structured/nested.npy', 'structured/nested.npy')"),
     reading("npy_compare of handles", "SELECT status, max_abs FROM npy_file('w.npz') AS a JOIN npy_file('deflated.npz') AS b USING (name) JOIN npy_compare(a.array, b.array)"),
 ]

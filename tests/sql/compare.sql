@@ -56,3 +56,11 @@ SELECT name, status, error FROM npy_compare('survey/objects.npy', 'shapes/scalar
 EXPLAIN QUERY PLAN SELECT name FROM npy_compare('w.npz', 'deflated.npz');
 EXPLAIN QUERY PLAN SELECT status FROM npy_compare('w.npz', 'deflated.npz') WHERE name = 'b';
 EXPLAIN QUERY PLAN SELECT status FROM npy_compare('w.npz');
+
+-- The files of two patterns.
+SELECT path, name, status, max_abs FROM npy_compare('checkpoints/step_1/**', 'checkpoints/step_2/*');
+SELECT path, name, status, error_kind FROM npy_compare('dataset/images/*.npy', 'dataset/backup/*');
+SELECT path, name, status FROM npy_compare('gone/*.npy', 'orders/*.npy');
+SELECT path, name, status FROM npy_compare('gone/*.npy', 'gone/*');
+SELECT path, name, status FROM npy_compare('orders/{**,}/c.npy', 'orders/*.npy', 'skip');
+EXPLAIN QUERY PLAN SELECT status FROM npy_compare('orders/*', 'shapes/*') WHERE path = 'orders/c.npy';

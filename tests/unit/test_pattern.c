@@ -232,6 +232,46 @@ static void test_is_pattern(void **state) {
     assert_false(npyext_pattern_is_pattern(""));
 }
 
+static void test_open_parts(void **state) {
+    (void)state;
+    static const struct {
+        const char *pattern, *path, *open;
+    } cases[] = {
+        {"old/*.npy", "old/x.npy", "x"},
+        {"old/step_*/model_?.npz", "old/step_10/model_a.npz", "10/model_a"},
+        {"old/**", "old/a/b.npy", "a/b.npy"},
+        {"old/**/x.npy", "old/a/b/x.npy", "a/b"},
+        {"old/**/x.npy", "old/x.npy", ""},
+        {"old/**/*.npy", "old/x.npy", "x"},
+        {"**/x.npy", "x.npy", ""},
+        {"**/x.npy", "a/x.npy", "a"},
+        {"a*b", "ab", ""},
+        {"old//x*//y.npy", "old//x1/y.npy", "1"},
+        {"x-{000..127}.tar", "x-004.tar", "004"},
+        {"{train,val}/x.npy", "val/x.npy", "val"},
+        {"a{b,{c,d}e}f.npy", "adef.npy", "de"},
+        {"a[0-9]x[!z].npy", "a7xy.npy", "7xy"},
+        {"[]]b]*c]", "]b]2c]", "]b]2"},
+        {"a[b/c]*.npy", "a[b/c]1.npy", "1"}, /* a bracket is within one part */
+        {"a[/*.npy", "a[/1.npy", "1"},
+        {"[!/[^/x?", "[!/[^/x1", "1"},
+        {"\xc3\xa9*\xc3\xa8", "\xc3\xa9\xe2\x82\xac\xc3\xa8", "\xe2\x82\xac"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        npyx_span open = npyext_pattern_open_part(npyext_pattern_ends_of(cases[i].pattern), cases[i].path);
+        if (open.nbytes != strlen(cases[i].open) || memcmp(open.text, cases[i].open, open.nbytes) != 0)
+            fail_msg("%s leaves '%.*s' open in %s", cases[i].pattern, (int)open.nbytes, open.text,
+                     cases[i].path);
+        assert_true(open.text >= cases[i].path && open.text + open.nbytes <= strchr(cases[i].path, '\0'));
+    }
+    enum { LONG_NBYTES = 4000000 }; /* in linear time */
+    char *brackets = malloc(LONG_NBYTES + 1);
+    memset(brackets, '[', LONG_NBYTES);
+    brackets[LONG_NBYTES] = '\0';
+    assert_int_equal(npyext_pattern_ends_of(brackets).tail_nbytes, LONG_NBYTES);
+    free(brackets);
+}
+
 static void test_braces(void **state) {
     (void)state;
     expect("{b,a}.npy", "a.npy b.npy ");
@@ -527,6 +567,7 @@ int main(void) {
         cmocka_unit_test(test_matches),
         cmocka_unit_test(test_matches_in_linear_time),
         cmocka_unit_test(test_is_pattern),
+        cmocka_unit_test(test_open_parts),
         cmocka_unit_test(test_braces),
         cmocka_unit_test(test_faulty_braces),
         cmocka_unit_test(test_brace_bombs),
