@@ -442,6 +442,8 @@ def test_answers_to_another_question(connect, tmp_path, monkeypatch):
     assert count(both.format(*patterns, "stem, row")) == count(both.format(*(f"npy_concat({p})" for p in patterns), "row")) == 12
     left = "SELECT runs.label, s.count FROM runs LEFT JOIN npy_stats(file) AS s {} s.by = 'y.npy'"
     assert db.execute(left.format("WHERE")).fetchall() == [] and db.execute(left.format("ON")).fetchall() == [("7", 1), ("7", 1)]
+    keeping = "SELECT run, max FROM (SELECT 'y' AS run UNION ALL SELECT 'gone') LEFT JOIN npy_stats(run || '.npy') AS s ON s.on_error = 'skip' ORDER BY run"
+    assert db.execute(keeping).fetchall() == [("gone", None), ("y", 8)]
     rows = "SELECT row FROM npy_rows('mask.npy') WHERE row IN (SELECT {})"
     assert db.execute(rows.format("value FROM npy_rows('mask.npy')")).fetchall() == [(0,), (1,)]
     assert db.execute(rows.format("row FROM npy_rows('mask.npy') WHERE value")).fetchall() == [(int(i),) for i in mask.nonzero()[0]]
