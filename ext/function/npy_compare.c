@@ -199,15 +199,15 @@ static npyext_place compare_place(const npyext_cursor *cursor) {
 
 /* ---- the files ---- */
 
-static const npyext_argument *source_of(const compare_cursor *compare, int k) {
+static const npyext_argument *compare_source(const compare_cursor *compare, int k) {
     return &compare->base.scan.arguments[k == 0 ? NPYEXT_SOURCE : NPYEXT_OTHER_SOURCE];
 }
 
-static npyext_files *files_of(compare_cursor *compare, int k) {
+static npyext_files *compare_files(compare_cursor *compare, int k) {
     return k == 0 ? &compare->base.scan.files : &compare->other_files;
 }
 
-static bool is_pattern(const npyext_files *files) {
+static bool compare_is_pattern(const npyext_files *files) {
     return files->is_many && !files->is_list;
 }
 
@@ -221,8 +221,8 @@ static npyx_status check_one_file(const npyext_files *files, npyx_error *error) 
 
 /* Lists the open parts of a pattern's files. Polls the host. */
 static npyx_status list_open_parts(compare_cursor *compare, int k, npyx_error *error) {
-    const npyext_files *files = files_of(compare, k);
-    const npyext_pattern_ends ends = npyext_pattern_ends_of(source_of(compare, k)->bytes);
+    const npyext_files *files = compare_files(compare, k);
+    const npyext_pattern_ends ends = npyext_pattern_ends_of(compare_source(compare, k)->bytes);
     npyx_name_set *parts = &compare->open_parts[k];
     for (size_t number = 0; number < npyext_files_count(files); number++) {
         const char *path = npyext_files_path(files, number);
@@ -245,16 +245,17 @@ static npyx_status list_open_parts(compare_cursor *compare, int k, npyx_error *e
 static npyx_status resolve(compare_cursor *compare, npyx_error *error) {
     npyext_scan *scan = &compare->base.scan;
     for (int k = 0; k < 2; k++)
-        compare->sides[k].path = npyext_source_shown(source_of(compare, k));
+        compare->sides[k].path = npyext_source_shown(compare_source(compare, k));
     compare->faulty = 1;
-    NPYX_TRY(npyext_files_resolve(scan->connection, source_of(compare, 1), &compare->other_files, error));
+    NPYX_TRY(
+        npyext_files_resolve(scan->connection, compare_source(compare, 1), &compare->other_files, error));
     if (compare->other_files.is_many && !npyext_argument_is_given(&scan->arguments[NPYEXT_ON_ERROR]))
         scan->on_error = NPYEXT_ROW;
-    compare->is_paired = is_pattern(&scan->files) && is_pattern(&compare->other_files);
+    compare->is_paired = compare_is_pattern(&scan->files) && compare_is_pattern(&compare->other_files);
     for (int k = 0; k < 2; k++) {
         compare->faulty = k;
         NPYX_TRY(compare->is_paired ? list_open_parts(compare, k, error)
-                                    : check_one_file(files_of(compare, k), error));
+                                    : check_one_file(compare_files(compare, k), error));
     }
     return NPYX_OK;
 }
@@ -269,7 +270,7 @@ static int64_t find_partner(const compare_cursor *compare, int k, int64_t number
 /* Goes to the next pair, if it is one: a file of b that has a partner has been with it. false after the
  * last. */
 static bool go_to_pair(compare_cursor *compare) {
-    const size_t nfiles_a = npyext_files_count(files_of(compare, 0)), at = compare->next_pair++;
+    const size_t nfiles_a = npyext_files_count(compare_files(compare, 0)), at = compare->next_pair++;
     int64_t *files = compare->files;
     files[0] = files[1] = compare->is_paired ? -1 : 0;
     if (!compare->is_paired)
@@ -280,7 +281,7 @@ static bool go_to_pair(compare_cursor *compare) {
         return true;
     }
     const int64_t left = (int64_t)(at - nfiles_a);
-    bool is_more = (size_t)left < npyext_files_count(files_of(compare, 1));
+    bool is_more = (size_t)left < npyext_files_count(compare_files(compare, 1));
     if (is_more && find_partner(compare, 1, left) < 0)
         files[1] = left;
     return is_more;
@@ -307,8 +308,8 @@ static npyx_status open_side(compare_cursor *compare, int k, npyx_error *error) 
     if (number < 0)
         return NPYX_OK;
     compare->faulty = k;
-    const char *path = npyext_files_path(files_of(compare, k), (size_t)number);
-    side->path = path != NULL ? path : npyext_source_shown(source_of(compare, k));
+    const char *path = npyext_files_path(compare_files(compare, k), (size_t)number);
+    side->path = path != NULL ? path : npyext_source_shown(compare_source(compare, k));
     scan->next_file = k == 0 ? (size_t)number : scan->next_file;
     npyx_status status = k == 0 ? npyext_scan_next_file(scan, error)
                                 : npyext_files_open(scan->connection, &compare->other_files, (size_t)number,
@@ -321,7 +322,7 @@ static npyx_status open_files(compare_cursor *compare, npyx_error *error) {
     for (int k = 0; k < 2; k++)
         NPYX_TRY(open_side(compare, k, error));
     for (int k = 0; k < 2; k++) {
-        const npyext_files *files = files_of(compare, k);
+        const npyext_files *files = compare_files(compare, k);
         compare->faulty = k;
         if (compare->sides[k].archive != NULL)
             NPYX_TRY(side_list(&compare->sides[k], files->is_handle ? files->handle_index : -1, error));
@@ -338,7 +339,7 @@ static npyx_status next_pair(compare_cursor *compare, npyx_error *error) {
     const int shown = compare->files[0] >= 0 ? 0 : 1;
     if (compare->base.is_eof || compare->files[shown] < 0)
         return NPYX_DONE;
-    scan->path = npyext_files_path(files_of(compare, shown), (size_t)compare->files[shown]);
+    scan->path = npyext_files_path(compare_files(compare, shown), (size_t)compare->files[shown]);
     scan->file_hash = 0;
     if (npyext_scan_leaves_out(scan, scan->path))
         return NPYX_DONE;

@@ -184,7 +184,7 @@ bool npyext_pattern_matches(const char *part, const char *name) {
 
 /* Moves past the bracket at text, or past its `[` if nothing closes it before the part of the path ends.
  * *unclosed: where a search for a `]` ended in vain; it need not begin anew before that. */
-static const char *pass_bracket(const char *text, const char **unclosed) {
+static const char *pattern_pass_bracket(const char *text, const char **unclosed) {
     const char *member = text + 1;
     if (*member == '!' || *member == '^')
         member++;
@@ -200,7 +200,7 @@ static const char *pass_bracket(const char *text, const char **unclosed) {
 npyext_pattern_ends npyext_pattern_ends_of(const char *pattern) {
     const char *head_end = NULL, *tail = pattern, *unclosed = pattern;
     for (const char *p = pattern, *next; *p != '\0'; p = next) {
-        next = *p == '[' ? pass_bracket(p, &unclosed) : p + 1;
+        next = *p == '[' ? pattern_pass_bracket(p, &unclosed) : p + 1;
         if (strchr("*?{}", *p) == NULL && next == p + 1)
             continue;
         head_end = head_end == NULL ? p : head_end;
