@@ -22,6 +22,7 @@ FINDINGS = sorted(glob.glob(os.path.join(FUZZ, "findings", "*.bin")))
 
 # Findings of the target `sql` begin with the number of a statement, which changes when others come before it.
 STATEMENTS_OF_FINDINGS = {
+    "a-blob-beside-numbers": "<name, row, valuenpy_rows(?1)value+value",
     "a-damaged-array-went-into-a-shard": "INSERT OR IGNORE INTO t(__key__, cls, npy) VALUES (?2, ?3, ?1), ",
     "a-key-like-a-zip": "INSERT OR IGNORE INTO t(__key__, cls, npy) VALUES (?2, ?3, ?1), ",
     "a-text-like-a-zip-in-a-shard": "COMMITCREATE VIRTUAL TABLE temp.t USING wds('g-%%d', mode='w+', columns='txt', maxcount=1)",

@@ -491,7 +491,7 @@ def test_data_that_do_not_fit(connect):
         (bytes(24), "f4", "6.0", "shape '6.0' must be a list of integers, as '[2, 3]'"),
         (bytes(24), "f4", 6.0, "shape must be a TEXT (found a number)"),
         (bytes(24), "f4", str([1] * 65), "shape has 65 numbers; there are at most 64 dimensions"),
-        ("text", "f4", 1, "the data must be a BLOB (found a TEXT)"),
+        ("text", "f4", 1, "the data must be a BLOB (found a TEXT); || makes a TEXT of two BLOBs, and CAST(a || b AS BLOB) a BLOB of it"),
         (bytes(8), "O", 1, "dtype O holds Python objects, which are a pickle and are never written"),
         (bytes(1), "S0", 1, "the data have 1 bytes, but items have 0 bytes"),
         (bytes(0), "S0", -1, "items have 0 bytes, so a length of -1 cannot be worked out"),
