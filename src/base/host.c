@@ -298,7 +298,8 @@ static inline void buffer_append_json_part(npyx_buffer *buffer, const char *text
         unsigned char c = (unsigned char)text[i];
         length = 1;
         if (c == '"' || c == '\\') {
-            npyx_buffer_append(buffer, (char[2]){'\\', (char)c}, 2);
+            npyx_buffer_append_char(buffer, '\\');
+            npyx_buffer_append_char(buffer, (char)c);
         } else if (c < 0x20) {
             npyx_buffer_printf(buffer, "\\u%04x", c);
         } else if (c < 0x80) {

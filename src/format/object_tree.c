@@ -15,13 +15,6 @@ static npyx_status object_tree_append(object_tree *t, const npyx_object *object)
 
 /* ---- keys ---- */
 
-/* Texts that are made of others are charged by themselves. */
-static npyx_status object_tree_append_text(const object_tree *t, const char *text, size_t nbytes) {
-    size_t before_nbytes = t->out->nbytes;
-    npyx_buffer_append_json(t->out, text, nbytes);
-    return npyx_budget_spend(t->out->budget, t->out->nbytes - before_nbytes, t->error);
-}
-
 /* A text; other keys as their JSON, as in the JSON of an array of objects. */
 static npyx_status object_tree_append_key(object_tree *t, const npyx_object *key) {
     npyx_buffer *out = t->out, text = {.host = out->host, .budget = out->budget};
@@ -33,7 +26,7 @@ static npyx_status object_tree_append_key(object_tree *t, const npyx_object *key
     if (status == NPYX_OK)
         status = npyx_buffer_check(&text, t->error);
     if (status == NPYX_OK)
-        status = object_tree_append_text(t, text.bytes, text.nbytes);
+        status = npyx_object_append_text(text.bytes, text.nbytes, out, t->error);
     npyx_buffer_clear(&text);
     return status;
 }
@@ -74,7 +67,7 @@ static npyx_status object_tree_append_instance(object_tree *t, const npyx_object
     const npyx_object *callable = instance->callable;
     npyx_buffer_append_text(t->out, "{\"__class__\":");
     NPYX_TRY(callable->kind == NPYX_OBJECT_GLOBAL
-                 ? object_tree_append_text(t, callable->text.bytes, callable->text.nbytes)
+                 ? npyx_object_append_text(callable->text.bytes, callable->text.nbytes, t->out, t->error)
                  : object_tree_append(t, callable));
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (parts[i].part == NULL)
@@ -93,7 +86,7 @@ static npyx_status object_tree_append_array(const object_tree *t, uint32_t numbe
     size_t nbytes = 0;
     t->names->name(t->names->ctx, number, &name, &nbytes);
     npyx_buffer_append_text(t->out, "{\"__array__\":");
-    NPYX_TRY(object_tree_append_text(t, name, nbytes));
+    NPYX_TRY(npyx_object_append_text(name, nbytes, t->out, t->error));
     npyx_buffer_append_char(t->out, '}');
     return NPYX_OK;
 }

@@ -285,7 +285,7 @@ static size_t object_piece(const char *text, size_t nbytes) {
     return n;
 }
 
-static npyx_status object_append_text(const char *text, size_t nbytes, npyx_buffer *out, npyx_error *error) {
+npyx_status npyx_object_append_text(const char *text, size_t nbytes, npyx_buffer *out, npyx_error *error) {
     if (nbytes <= OBJECT_PIECE_NBYTES) { /* like most */
         size_t before_nbytes = out->nbytes;
         npyx_buffer_append_json(out, text, nbytes);
@@ -384,7 +384,7 @@ static npyx_status object_append_pairs(const npyx_object *dict, const npyx_name_
             continue;
         npyx_buffer_append_char(out, before);
         before = ',';
-        NPYX_TRY(object_append_text(text, nbytes, out, error));
+        NPYX_TRY(npyx_object_append_text(text, nbytes, out, error));
         npyx_buffer_append_char(out, ':');
         NPYX_TRY(object_append(dict->list.items[2 * i + 1], out, error));
     }
@@ -416,7 +416,7 @@ static npyx_status object_append_class(const npyx_object *callable, npyx_buffer 
     npyx_buffer_append_text(out, "{\"__class__\":");
     if (callable->kind != NPYX_OBJECT_GLOBAL)
         return object_append(callable, out, error);
-    return object_append_text(callable->text.bytes, callable->text.nbytes, out, error);
+    return npyx_object_append_text(callable->text.bytes, callable->text.nbytes, out, error);
 }
 
 static npyx_status object_append_instance(const npyx_object_instance *instance, npyx_buffer *out,
@@ -463,7 +463,8 @@ static npyx_status object_append(const npyx_object *object, npyx_buffer *out, np
     case NPYX_OBJECT_INTEGER: object_append_integer(object->integer, out); break;
     case NPYX_OBJECT_WIDE: npyx_buffer_append(out, object->text.bytes, object->text.nbytes); break;
     case NPYX_OBJECT_REAL: return object_append_reals(&object->real, 0, out, error);
-    case NPYX_OBJECT_TEXT: return object_append_text(object->text.bytes, object->text.nbytes, out, error);
+    case NPYX_OBJECT_TEXT:
+        return npyx_object_append_text(object->text.bytes, object->text.nbytes, out, error);
     case NPYX_OBJECT_BYTES: return object_append_bytes(object, out, error);
     case NPYX_OBJECT_GLOBAL:
         NPYX_TRY(object_append_class(object, out, error));

@@ -121,6 +121,10 @@ bool npyx_object_is_null(const npyx_object *object);
 npyx_status npyx_object_value(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *scratch,
                               npyx_value *value, npyx_error *error);
 
+/* Appends a text as a JSON string, charged to out's account; a long one in pieces, and stops when the host
+ * says so. Fails as npyx_budget_spend does. */
+npyx_status npyx_object_append_text(const char *text, size_t nbytes, npyx_buffer *out, npyx_error *error);
+
 /* Appends a measured node as JSON. Check out->status afterwards. All that is built on the way, keys included,
  * is charged to out->budget, or without one to an account of text_nbytes: NPYX_TOOBIG beyond it. Polls the
  * host. */
