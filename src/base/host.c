@@ -293,9 +293,24 @@ void npyx_buffer_append_utf8(npyx_buffer *buffer, const char *text, size_t nbyte
     }
 }
 
+/* How many characters from the first on are ASCII and need no escape. */
+static inline size_t json_plain_nbytes(const char *text, size_t nbytes) {
+    size_t n = 0;
+    for (; n < nbytes; n++) {
+        unsigned char c = (unsigned char)text[n];
+        if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\')
+            break;
+    }
+    return n;
+}
+
 static inline void buffer_append_json_part(npyx_buffer *buffer, const char *text, size_t nbytes) {
     for (size_t i = 0, length; i < nbytes; i += length) {
         unsigned char c = (unsigned char)text[i];
+        if ((length = json_plain_nbytes(text + i, nbytes - i)) > 1) {
+            npyx_buffer_append(buffer, text + i, length);
+            continue;
+        }
         length = 1;
         if (c == '"' || c == '\\') {
             npyx_buffer_append_char(buffer, '\\');
