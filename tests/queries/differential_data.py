@@ -132,9 +132,9 @@ MEMBERS = "path TEXT, idx INTEGER, name TEXT, filename TEXT, is_array INTEGER, d
 MEMBERS += "compressed_size INTEGER, uncompressed_size INTEGER, ratio REAL, crc32 INTEGER, modified TEXT, encrypted INTEGER, error TEXT, source BLOB, crc_ok INTEGER"
 TENS = "path TEXT, idx INTEGER, name TEXT, dtype TEXT, shape TEXT, ndim INTEGER, size INTEGER, nbytes INTEGER, header_offset INTEGER, data_offset INTEGER, error TEXT, source BLOB"
 STATS = "path TEXT, name TEXT, at, count INTEGER, nulls INTEGER, infs INTEGER, zeros INTEGER, min, max, error TEXT, source BLOB, member BLOB, axis BLOB, argmin INTEGER, "
-STATS += "argmax INTEGER, crc32 INTEGER"
+STATS += "argmax INTEGER, crc32 INTEGER, dtype TEXT, shape TEXT"
 HISTOGRAM = "bin INTEGER, lo REAL, hi REAL, count INTEGER, source BLOB, member BLOB, bins BLOB, range_lo BLOB, range_hi BLOB, path TEXT, name TEXT"
-COMPARE = "name TEXT, status TEXT, max_abs REAL, differing INTEGER, first_at INTEGER, error TEXT, a BLOB, b BLOB"
+COMPARE = "name TEXT, status TEXT, max_abs REAL, differing INTEGER, first_at INTEGER, error TEXT, a BLOB, b BLOB, path TEXT"
 FILE = "path TEXT, name TEXT, source BLOB, member BLOB"
 ARGUMENTS = {"source", "member", "slice", "field", "astype", "expect", "on_error", "axis", "bins", "range_lo", "range_hi", "a", "b"}
 PLANNED = ["value", "value", "value", "row", "row", "idx", "idx", "i0", "i1", "name", "path", "rowid", "rowid", "real", "imag", "i", "u", "t"]
@@ -233,6 +233,7 @@ def stats_facts(array, axis=None, **_):
         numbers = [float(n) if kind == "f" else int(n) for n in part]
         kept = [(n, i) for i, n in enumerate(numbers) if n == n]
         facts = {"at": at, "count": len(kept), "nulls": len(numbers) - len(kept), "zeros": sum(n == 0 for n, _ in kept), **array.place}
+        facts.update(dtype=array.items.dtype.name, shape=json_text(list(array.items.shape)))
         facts["infs"] = sum(n in (float("inf"), float("-inf")) for n, _ in kept)
         if kept:
             least, greatest = min(kept), min(kept, key=lambda pair: (-Fraction(pair[0]) if abs(pair[0]) != float("inf") else -pair[0], pair[1]))
@@ -495,7 +496,7 @@ class World:
         rows = []
         for name, items in base.items():
             other = there.get(name)
-            row = {"name": name, "a": "two/a.npz", "b": "two/b.npz", "status": "only_a"}
+            row = {"name": name, "a": "two/a.npz", "b": "two/b.npz", "path": "two/a.npz", "status": "only_a"}
             if other is not None and other.shape != items.shape:
                 row["status"] = "shape"
             elif other is not None:
@@ -503,7 +504,7 @@ class World:
                 row.update(status="differs" if apart.any() else "equal", max_abs=float(apart.max()), differing=int((apart != 0).sum()))
                 row["first_at"] = int(np.flatnonzero(apart)[0]) if apart.any() else None
             rows.append(row)
-        rows.append({"name": "theirs", "a": "two/a.npz", "b": "two/b.npz", "status": "only_b"})
+        rows.append({"name": "theirs", "a": "two/a.npz", "b": "two/b.npz", "path": "two/a.npz", "status": "only_b"})
         self.tables.append(
             self.make(
                 f"t{len(self.tables)}", COMPARE, rows, key=["name"], function="npy_compare", arguments={"a": "two/a.npz", "b": "two/b.npz"}, positions=["a", "b"]
