@@ -147,6 +147,11 @@ static constants_fit constants_judge_blob(const npyext_constant *constant, const
     return FITS_NOT;
 }
 
+/* Of a BLOB only the length is kept. */
+static const char *constants_text(const npyext_constants *constants, const npyext_constant *constant) {
+    return constant->text_nbytes == 0 ? "" : constants->texts.bytes + constant->text_off;
+}
+
 npyx_status npyext_constants_check(npyext_constants *constants, const npyx_dtype *dtype, bool is_json,
                                    bool is_only, npyx_error *error) {
     const npyext_constant *list = (const npyext_constant *)(const void *)constants->list.bytes;
@@ -155,10 +160,10 @@ npyx_status npyext_constants_check(npyext_constants *constants, const npyx_dtype
         return NPYX_OK;
     constants_fit fit = is_json ? FITS : FITS_NEITHER_WAY;
     for (size_t i = 0; i < count && !is_json && fit != FITS_NOT; i++) {
-        bool has_text = !list[i].is_blob && list[i].text_nbytes > 0; /* of a BLOB only the length is kept */
-        const char *text = has_text ? constants->texts.bytes + list[i].text_off : "";
-        constants_fit one = list[i].is_blob ? constants_judge_blob(&list[i], dtype, error)
-                                            : constants_judge_text(&list[i], dtype, text, error);
+        constants_fit one =
+            list[i].is_blob
+                ? constants_judge_blob(&list[i], dtype, error)
+                : constants_judge_text(&list[i], dtype, constants_text(constants, &list[i]), error);
         if (one != FITS_NEITHER_WAY)
             fit = one;
     }

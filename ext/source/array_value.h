@@ -16,6 +16,20 @@ typedef struct npyext_caller {
     const char *call; /* for an array in a column `array`: `npy_get(array, 0)` */
 } npyext_caller;
 
+/*
+ * What functions keep until the statement halts, whatever their arguments are; all calls in it share it.
+ * These are numbers for sqlite3_set_auxdata.
+ *
+ * SQLite keeps auxiliary data with a negative number so (sqlite3VdbeDeleteAuxData). It documents only numbers
+ * from 0 on, and reserves negative ones for the future, but its own JSON functions have depended on this
+ * since 3.9. Data with a number from 0 on is dropped after each call unless the argument is a constant, and
+ * nothing else shows where a statement begins. If SQLite ever kept nothing, every call would make it anew.
+ */
+enum {
+    NPYEXT_KEPT_TICK = -0x6e7078,  /* when files were checked */
+    NPYEXT_KEPT_VECTOR = -0x6e7079 /* the second vector of the last call */
+};
+
 typedef struct npyext_array_value {
     npyext_connection *connection;
     npyext_memo_array *known;

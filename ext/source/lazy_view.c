@@ -26,17 +26,18 @@ static npyx_status lazy_view_take_shape(lazy_view *lazy, const npyext_argument *
 static npyx_status lazy_view_take_change(lazy_view *lazy, const npyext_recipe *recipe, npyx_error *error) {
     npyx_array *array = &lazy->base.array;
     const npyext_argument *text = &recipe->arguments[1];
-    if (recipe->kind == NPYEXT_RECIPE_FIELD)
+    if (recipe->kind == NPYEXT_RECIPE_ASTYPE) {
+        NPYX_TRY(npyx_dtype_for_writing(&array->arena, text->bytes, text->nbytes, &array->dtype, error));
+        return npyx_convert_check(lazy->view.dtype, array->dtype, error);
+    }
+    if (recipe->kind == NPYEXT_RECIPE_SLICE)
+        NPYX_TRY(npyx_slice_apply(text->bytes, text->nbytes, &lazy->view, error));
+    else if (recipe->kind == NPYEXT_RECIPE_RESHAPE)
+        NPYX_TRY(lazy_view_take_shape(lazy, text, error));
+    else
         NPYX_TRY(npyx_view_select_field(&lazy->view, text->bytes, text->nbytes, error));
     array->dtype = lazy->view.dtype;
-    if (recipe->kind == NPYEXT_RECIPE_FIELD)
-        return NPYX_OK;
-    if (recipe->kind == NPYEXT_RECIPE_SLICE)
-        return npyx_slice_apply(text->bytes, text->nbytes, &lazy->view, error);
-    if (recipe->kind == NPYEXT_RECIPE_RESHAPE)
-        return lazy_view_take_shape(lazy, text, error);
-    NPYX_TRY(npyx_dtype_for_writing(&array->arena, text->bytes, text->nbytes, &array->dtype, error));
-    return npyx_convert_check(lazy->view.dtype, array->dtype, error);
+    return NPYX_OK;
 }
 
 static npyx_status lazy_view_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,

@@ -351,7 +351,7 @@ static npyx_status scalars_slice(npyext_call *c) {
 
 NPYEXT_SCALAR(npy_slice, ITEMS, BLOB, scalars_slice, "npy_slice(array, '0:10')");
 
-/* Never read before it is used: as labels, most of all, a field is a small part of its file. */
+/* A field of a file is a small part of it, mostly wanted as labels: it is not read before it is used. */
 static npyx_status scalars_field(npyext_call *c) {
     npyx_value text;
     if (sqlite3_value_type(c->argv[1]) == SQLITE_NULL)

@@ -19,10 +19,6 @@ static const npyx_dtype vector_float64 = {
 
 /* ---- the second of two vectors ---- */
 
-/* Auxiliary data that SQLite keeps until the statement halts, whatever the arguments are; shared by all calls
- * in it. array_value.c says why it may be depended on. */
-enum { VECTOR_KEPT_LAST = -0x6e7079 };
-
 /* A vector, followed by its doubles and the bytes of the BLOB that it was made of. */
 typedef struct kept_vector {
     npyx_vector vector;
@@ -44,7 +40,7 @@ static kept_vector *vector_find(npyext_call *c) {
     kept_vector *kept = sqlite3_get_auxdata(c->context, 1);
     if (kept != NULL)
         return kept;
-    kept = sqlite3_get_auxdata(c->context, VECTOR_KEPT_LAST);
+    kept = sqlite3_get_auxdata(c->context, NPYEXT_KEPT_VECTOR);
     if (kept == NULL || sqlite3_value_type(c->argv[1]) != SQLITE_BLOB)
         return NULL;
     const void *blob = sqlite3_value_blob(c->argv[1]);
@@ -55,7 +51,7 @@ static kept_vector *vector_find(npyext_call *c) {
 /* Keeps it for the next rows, in both ways. */
 static void vector_share(npyext_call *c, kept_vector *made) {
     made->nusers = 2;
-    sqlite3_set_auxdata(c->context, VECTOR_KEPT_LAST, made, vector_release);
+    sqlite3_set_auxdata(c->context, NPYEXT_KEPT_VECTOR, made, vector_release);
     sqlite3_set_auxdata(c->context, 1, made, vector_release); /* which may release it at once */
 }
 

@@ -307,7 +307,8 @@ static inline size_t json_plain_nbytes(const char *text, size_t nbytes) {
 static inline void buffer_append_json_part(npyx_buffer *buffer, const char *text, size_t nbytes) {
     for (size_t i = 0, length; i < nbytes; i += length) {
         unsigned char c = (unsigned char)text[i];
-        if ((length = json_plain_nbytes(text + i, nbytes - i)) > 1) {
+        length = json_plain_nbytes(text + i, nbytes - i);
+        if (length > 0) {
             npyx_buffer_append(buffer, text + i, length);
             continue;
         }
@@ -317,8 +318,6 @@ static inline void buffer_append_json_part(npyx_buffer *buffer, const char *text
             npyx_buffer_append_char(buffer, (char)c);
         } else if (c < 0x20) {
             npyx_buffer_printf(buffer, "\\u%04x", c);
-        } else if (c < 0x80) {
-            npyx_buffer_append_char(buffer, (char)c);
         } else if ((length = npyx_utf8_character(text + i, nbytes - i)) > 0) {
             npyx_buffer_append(buffer, text + i, length);
         } else {

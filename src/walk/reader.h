@@ -42,7 +42,8 @@ typedef struct npyx_reader {
 void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view *view,
                       int64_t max_row_nbytes);
 
-/* Says that probably at most nrows rows are wanted: the first block must have no more. */
+/* Says that probably at most nrows rows are wanted from now on: the next block is small again, and must have
+ * no more. */
 void npyx_reader_expect(npyx_reader *reader, int64_t nrows);
 
 /* Says what the caller will do with all of every block: if there is much to read in order, other threads may
