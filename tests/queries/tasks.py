@@ -6,15 +6,14 @@ must give. A list or an array in a row stands for JSON; NaN stands for NULL.
 
 import os
 import pickle
-import tarfile
 from collections import Counter
-from io import BytesIO
 from typing import Callable, NamedTuple
 
 import numpy as np
 
 from arrays import npy_bytes, npz_bytes
 from safetensors_files import safetensors_bytes
+from tars import gzipped, tar_of
 from torch_files import tensor, torch_zip
 
 
@@ -47,15 +46,6 @@ def save(path, array):
 def savez(path, **arrays):
     put(path, npz_bytes(arrays))
     return arrays
-
-
-def save_tar(path, members, mode="w"):
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    with tarfile.open(path, mode) as tar:
-        for name, contents in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(contents)
-            tar.addfile(info, BytesIO(contents))
 
 
 def table(db, declaration, rows):
@@ -320,7 +310,7 @@ def save_shards(g):
             parts = {"cls": str(label).encode(), "emb.npy": npy_bytes(vector), **({"txt": f"picture {i}".encode()} if i % 3 else {})}
             members.update({f"{i:06}.{ext}": contents for ext, contents in parts.items()})
             samples.append((f"{i:06}", label, vector))
-        save_tar(f"wds/train-{shard:06}.tar", members)
+        put(f"wds/train-{shard:06}.tar", tar_of(members))
     return samples
 
 
@@ -622,8 +612,8 @@ def last_rows(g, db):
       "SELECT key, mean FROM npy_stats('shard.tar.gz') WHERE ext = 'latent.npz' AND name LIKE '%:mu'", 1e-12)
 def nested_archives(g, db):
     latents = {f"{i:04}": {"logvar": g.normal(size=4), "mu": g.normal(size=(2, 3))} for i in range(8)}
-    save_tar("shard.tar.gz", {f"{key}.{ext}": part for key, a in latents.items()
-                              for ext, part in (("cls", b"1"), ("latent.npz", npz_bytes(a)))}, "w:gz")  # fmt: skip
+    members = {f"{key}.{ext}": part for key, a in latents.items() for ext, part in (("cls", b"1"), ("latent.npz", npz_bytes(a)))}
+    put("shard.tar.gz", gzipped(tar_of(members)))
     return [(key, a["mu"].mean()) for key, a in latents.items()]
 
 
