@@ -1,5 +1,5 @@
 /* npy_quantile(source, member, slice, quantiles, axis): quantiles of arrays, one row for each of them and
- * each field or coordinate of the remaining axes. */
+ * each field or coordinate of the remaining axes, and of these for each label (by). */
 #include "functions.h"
 #include "scan/cursor.h"
 #include "stat/quantile.h"
@@ -13,6 +13,7 @@ typedef struct quantile_cursor {
     npyx_quantile_method method;
     npyx_quantile *list;
     int64_t n;
+    npyx_labels labels; /* without a host: none */
     /* for the open array */
     npyx_quantiles quantiles;
     int64_t at; /* the current one in the list */
@@ -30,6 +31,7 @@ static void quantile_close(npyext_cursor *base) {
     quantile_cursor *cursor = (quantile_cursor *)base;
     quantile_end_array(base);
     npyx_arena_clear(&cursor->arena);
+    npyx_labels_clear(&cursor->labels);
 }
 
 /* ---- arguments ---- */
@@ -68,6 +70,7 @@ static npyx_status quantile_read_arguments(npyext_cursor *base, npyx_error *erro
     quantile_cursor *cursor = (quantile_cursor *)base;
     npyx_arena_clear(&cursor->arena);
     cursor->n = 0;
+    NPYX_TRY(npyext_read_labels(&base->scan, &cursor->labels, error));
     if (cursor->base.base.scan.has_null)
         return NPYX_OK;
     NPYX_TRY(quantile_read_method(cursor, error));
@@ -86,7 +89,8 @@ static npyx_status quantile_begin_array(npyext_cursor *base, npyx_error *error) 
     const npyx_quantiles_options options = {.axes = has_axes ? axes : NULL,
                                             .method = cursor->method,
                                             .list = cursor->list,
-                                            .nquantiles = cursor->n};
+                                            .nquantiles = cursor->n,
+                                            .labels = cursor->labels.host != NULL ? &cursor->labels : NULL};
     cursor->at = cursor->n;
     return npyx_quantiles_begin(&cursor->quantiles, selection->payload, &selection->view, &options, error);
 }
@@ -106,7 +110,7 @@ static npyx_status quantile_check_items(quantile_cursor *cursor, npyx_error *err
     return NPYX_OK;
 }
 
-/* Goes to the next quantile, field or coordinate of the open array; NPYX_DONE after the last. */
+/* Goes to the next quantile, label, field or coordinate of the open array; NPYX_DONE after the last. */
 static npyx_status quantile_next_row(npyext_cursor *base, npyx_error *error) {
     quantile_cursor *cursor = (quantile_cursor *)base;
     if (cursor->n == 0)
@@ -131,6 +135,8 @@ QUANTILE_RESULT(quantile_field_name, quantiles->view.dtype->type == NPYX_STRUCT,
                 quantiles->leaves[quantiles->leaf].name, -1, SQLITE_TRANSIENT)
 QUANTILE_RESULT(quantile_at, quantiles->has_axes, npyext_result_coordinate, cursor, &quantiles->view,
                 quantiles->is_kept, quantiles->coordinate)
+QUANTILE_RESULT(quantile_label, at_hand->labels.host != NULL, npyext_result_label, cursor, &at_hand->labels,
+                quantiles->label)
 QUANTILE_RESULT(quantile_q, true, sqlite3_result_double, at_hand->list[at_hand->at].q)
 
 static void quantile_put(sqlite3_context *context, npyext_cursor *base, const quantile_cursor *cursor) {
@@ -160,6 +166,8 @@ static const npyext_column quantile_columns[] = {
     NPYEXT_ARGUMENT("axis BLOB", NPYEXT_AXIS),
     NPYEXT_LAST_ARGUMENTS,
     NPYEXT_ARGUMENT("method BLOB", NPYEXT_METHOD),
+    NPYEXT_ARGUMENT("by BLOB", NPYEXT_BY),
+    NPYEXT_HIDDEN("label BLOB", 0, quantile_label),
     NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
     NPYEXT_ARRAY_KEY(npyext_rows_result_key),

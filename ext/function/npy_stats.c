@@ -20,13 +20,16 @@ typedef struct stats_cursor {
     npyx_labels labels;        /* given by the query (by); without a host: none */
     int64_t label, coordinate; /* of the current row, in the reduction's group */
     int leaf;
-    npyx_quantiles medians; /* of all rows, one after the other */
-    npyx_quantile median;   /* of the current row */
+    npyx_quantiles medians;       /* if the query asks for them */
+    npyx_quantile median;         /* the one that they found last */
+    npyx_quantile *group_medians; /* as the reduction's statistics */
 } stats_cursor;
 
 static void end_reduction(npyext_cursor *cursor) {
     stats_cursor *stats = (stats_cursor *)cursor;
     npyx_reduction_end(&stats->reduction);
+    npyx_free(stats->medians.host, stats->group_medians);
+    stats->group_medians = NULL;
     npyx_quantiles_end(&stats->medians);
 }
 
@@ -37,12 +40,13 @@ static void stats_close(npyext_cursor *cursor) {
 
 static npyx_status begin_medians(stats_cursor *stats, const bool *axes, npyx_error *error) {
     const npyext_selection *selection = &stats->base.base.selection;
-    const npyx_quantiles_options options = {
-        .axes = axes, .method = NPYX_MEDIAN, .list = &stats->median, .nquantiles = 1, .takes_any = true};
+    const npyx_quantiles_options options = {.axes = axes,
+                                            .method = NPYX_MEDIAN,
+                                            .list = &stats->median,
+                                            .nquantiles = 1,
+                                            .takes_any = true,
+                                            .labels = stats->labels.host != NULL ? &stats->labels : NULL};
     stats->median = (npyx_quantile){.q = 0.5};
-    if (stats->labels.host != NULL)
-        return npyx_refuse(error, "there is no median by label: leave out `by`, or the median. "
-                                  "SELECT npy_median(npy_array(value)) with GROUP BY makes one");
     return npyx_quantiles_begin(&stats->medians, selection->payload, &selection->view, &options, error);
 }
 
@@ -65,10 +69,21 @@ static npyx_status begin_reduction(npyext_cursor *cursor, npyx_error *error) {
     return needs & NPYEXT_NEEDS_MEDIAN ? begin_medians(stats, options.axes, error) : NPYX_OK;
 }
 
+/* The place of a row among the statistics of the group. */
+static int64_t place_in_group(const npyx_reduction *reduction, int64_t label, int64_t coordinate, int leaf) {
+    return (label * reduction->group_ncoordinates + coordinate) * reduction->nleaves + leaf;
+}
+
+static int64_t place_of_row(const stats_cursor *cursor) {
+    return place_in_group(&cursor->reduction, cursor->label, cursor->coordinate, cursor->leaf);
+}
+
 static const npyx_stats *stats_of_row(const stats_cursor *cursor) {
-    const npyx_reduction *reduction = &cursor->reduction;
-    int64_t row = cursor->label * reduction->group_ncoordinates + cursor->coordinate;
-    return &reduction->stats[row * reduction->nleaves + cursor->leaf];
+    return &cursor->reduction.stats[place_of_row(cursor)];
+}
+
+static const npyx_quantile *median_of_row(const stats_cursor *cursor) {
+    return &cursor->group_medians[place_of_row(cursor)];
 }
 
 /* A statistic that is an item: the least, the greatest, and of dates the mean and the median. */
@@ -89,8 +104,9 @@ static bool find_item(const stats_cursor *cursor, const npyx_stats *stats, int c
         found->dtype.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
         found->bytes = (const uint8_t *)&found->date;
     }
-    if (column == STATS_MEDIAN && stats->dtype->type == NPYX_DATETIME && cursor->median.is_known) {
-        npyx_order_key_item(&cursor->medians.keys[cursor->leaf], cursor->median.key, (uint8_t *)&found->date);
+    if (column == STATS_MEDIAN && stats->dtype->type == NPYX_DATETIME && median_of_row(cursor)->is_known) {
+        npyx_order_key_item(&cursor->medians.keys[cursor->leaf], median_of_row(cursor)->key,
+                            (uint8_t *)&found->date);
         found->bytes = (const uint8_t *)&found->date;
     }
     return found->bytes != NULL;
@@ -111,6 +127,25 @@ static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
     return NPYX_OK;
 }
 
+/* Finds the medians of the reduction's group. */
+static npyx_status find_group_medians(stats_cursor *stats, npyx_error *error) {
+    const npyx_reduction *reduction = &stats->reduction;
+    npyx_host *host = stats->medians.host;
+    npyx_free(host, stats->group_medians);
+    stats->group_medians = npyx_alloc_array(host, place_in_group(reduction, reduction->nlabels, 0, 0) + 1,
+                                            sizeof *stats->group_medians);
+    NPYX_TRY(npyx_check_memory(stats->group_medians, error));
+    for (int64_t coordinate = 0; coordinate < reduction->group_ncoordinates; coordinate++) {
+        for (int leaf = 0; leaf < reduction->nleaves; leaf++) {
+            for (int64_t label = 0; label < reduction->nlabels; label++) {
+                NPYX_TRY(npyx_quantiles_next(&stats->medians, error));
+                stats->group_medians[place_in_group(reduction, label, coordinate, leaf)] = stats->median;
+            }
+        }
+    }
+    return NPYX_OK;
+}
+
 /* Goes on to the next field, coordinate or label of the reduction; NPYX_DONE after the last. */
 static npyx_status next_statistics(stats_cursor *stats, npyx_error *error) {
     npyx_reduction *reduction = &stats->reduction;
@@ -122,17 +157,16 @@ static npyx_status next_statistics(stats_cursor *stats, npyx_error *error) {
     stats->coordinate = 0;
     if (stats->base.nrows == 0 || ++stats->label == reduction->nlabels) {
         stats->label = 0;
-        return npyx_reduction_next(reduction, error);
+        NPYX_TRY(npyx_reduction_next(reduction, error));
+        return stats->medians.host == NULL ? NPYX_OK : find_group_medians(stats, error);
     }
     return NPYX_OK;
 }
 
-/* Goes on to the next row of the open array. The medians come in the order of the statistics. */
+/* Goes on to the next row of the open array. */
 static npyx_status next_row(npyext_cursor *cursor, npyx_error *error) {
     stats_cursor *stats = (stats_cursor *)cursor;
     NPYX_TRY(next_statistics(stats, error));
-    if (stats->medians.host != NULL)
-        NPYX_TRY(npyx_quantiles_next(&stats->medians, error));
     return check_items(stats, error);
 }
 
@@ -223,12 +257,13 @@ static void stats_mean(sqlite3_context *context, npyext_cursor *cursor) {
 
 static void stats_median(sqlite3_context *context, npyext_cursor *cursor) {
     const stats_cursor *stats = (const stats_cursor *)cursor;
-    if (cursor->scan.has_error || !npyx_quantiles_has(&stats->medians) || !stats->median.is_known)
+    if (cursor->scan.has_error || stats->medians.keys[stats->leaf].dtype == NULL ||
+        !median_of_row(stats)->is_known)
         return;
     if (stats_of_row(stats)->dtype->type == NPYX_DATETIME)
         result_found(context, cursor, STATS_MEDIAN);
     else
-        sqlite3_result_double(context, stats->median.value);
+        sqlite3_result_double(context, median_of_row(stats)->value);
 }
 
 static void stats_sum(sqlite3_context *context, npyext_cursor *cursor) {

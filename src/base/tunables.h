@@ -89,6 +89,8 @@
     T(NPYX_ORDER_PIECE_NELEM, 1 << 10, 64)           /* keys made at a time */ \
     T(NPYX_ORDER_BLOCK_NBYTES, 1 << 20, 64)          /* a thread's block */ \
     T(NPYX_ORDER_CAUGHT_NKEYS, 1 << 14, 64)          /* keys of a block that fit; with more the caller does it again */ \
+    T(NPYX_ORDER_BY_NCOUNTERS, 1 << 21, 16)          /* counters of all labels: 16 MiB; more only if there are two for each span */ \
+    T(NPYX_ORDER_BY_NRESULTS, 1 << 16, 2)            /* quantiles of labels that are found at once */ \
     T(NPYX_BRACKETS_NLEADING, 18, 14)                /* leading bits of the brackets' table: 256 KiB, of which most arrays touch little */ \
     T(NPYX_BRACKETS_CLOSER_NELEM, 512, 64)           /* candidates collected before they are checked again */ \
     T(NPYX_BRACKETS_PIECE_NELEM, 1 << 10, 64)        /* keys made at a time */ \

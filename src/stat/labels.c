@@ -263,8 +263,8 @@ npyx_status npyx_labels_read(npyx_labels *labels, npyx_source *source, const npy
     return status;
 }
 
-npyx_status npyx_labels_find_axis(const npyx_labels *labels, const npyx_view *view, int *axis,
-                                  npyx_error *error) {
+npyx_status npyx_labels_find_axis(const npyx_labels *labels, const npyx_view *view, const bool *is_kept,
+                                  int *axis, npyx_error *error) {
     if (view->file_ndim == 0)
         return npyx_refuse(error, "the array has no axes, and by is for the entries of its first");
     if (labels->nentries != view->file_shape[0])
@@ -275,7 +275,38 @@ npyx_status npyx_labels_find_axis(const npyx_labels *labels, const npyx_view *vi
         ++*axis;
     if (*axis == view->ndim)
         *axis = -1;
+    else if (is_kept != NULL && is_kept[*axis])
+        return npyx_refuse(error, "by is for the entries of the first axis, which axis is to name, as in "
+                                  "axis = 0 or axis = '[0, 1]'");
     return NPYX_OK;
+}
+
+npyx_status npyx_labels_find_runs(const npyx_labels *labels, const npyx_view *view, const bool *is_kept,
+                                  npyx_label_runs *runs, npyx_error *error) {
+    int axis;
+    NPYX_TRY(npyx_labels_find_axis(labels, view, is_kept, &axis, error));
+    *runs = (npyx_label_runs){.numbers = labels->numbers, .nentries = 1, .run_nelem = 1};
+    if (axis < 0) {
+        runs->first = view->fixed[0];
+        return NPYX_OK;
+    }
+    runs->first = view->first[axis];
+    runs->step = view->step[axis];
+    runs->nentries = view->shape[axis];
+    for (int after = axis + 1; after < view->ndim; after++)
+        runs->run_nelem *= is_kept[after] ? 1 : view->shape[after];
+    return NPYX_OK;
+}
+
+void npyx_label_runs_read(const npyx_label_runs *runs, int64_t position, int64_t n, int32_t *labels) {
+    int64_t entry = position / runs->run_nelem % runs->nentries;
+    int64_t left = runs->run_nelem - position % runs->run_nelem;
+    for (int64_t i = 0; i < n; left = runs->run_nelem) {
+        const int32_t label = runs->numbers[runs->first + entry * runs->step];
+        for (int64_t end = left < n - i ? i + left : n; i < end; i++)
+            labels[i] = label;
+        entry = entry + 1 == runs->nentries ? 0 : entry + 1;
+    }
 }
 
 void npyx_labels_clear(npyx_labels *labels) {

@@ -32,15 +32,31 @@ npyx_status npyx_labels_read(npyx_labels *labels, npyx_source *source, const npy
                              npyx_error *error);
 
 /* Finds the axis of a view that corresponds to the first axis of the whole array, whose entries the labels
- * are for; -1 if an index has chosen one of them. NPYX_INVALID if their numbers differ. */
-npyx_status npyx_labels_find_axis(const npyx_labels *labels, const npyx_view *view, int *axis,
-                                  npyx_error *error);
+ * are for; -1 if an index has chosen one of them. NPYX_INVALID if their numbers differ, or if the axis is one
+ * of those kept (NULL: none is). */
+npyx_status npyx_labels_find_axis(const npyx_labels *labels, const npyx_view *view, const bool *is_kept,
+                                  int *axis, npyx_error *error);
 
 /* The label of an entry of that axis. */
 static inline int32_t npyx_labels_at(const npyx_labels *labels, const npyx_view *view, int axis,
                                      int64_t entry) {
     return labels->numbers[axis < 0 ? view->fixed[0] : view->first[axis] + entry * view->step[axis]];
 }
+
+/* Which items of one coordinate of the kept axes, in C order, have which label: run_nelem of each entry,
+ * again for each round of nentries. */
+typedef struct npyx_label_runs {
+    const int32_t *numbers; /* the labels' own */
+    int64_t first, step;    /* the view's entries among these */
+    int64_t nentries, run_nelem;
+} npyx_label_runs;
+
+/* Fails as npyx_labels_find_axis does. */
+npyx_status npyx_labels_find_runs(const npyx_labels *labels, const npyx_view *view, const bool *is_kept,
+                                  npyx_label_runs *runs, npyx_error *error);
+
+/* The labels of n items from one position on; there are entries. */
+void npyx_label_runs_read(const npyx_label_runs *runs, int64_t position, int64_t n, int32_t *labels);
 
 /* Frees everything; zero-initialised labels are accepted. */
 void npyx_labels_clear(npyx_labels *labels);

@@ -177,49 +177,62 @@ static uint64_t quantile_key_of(const int64_t *ranks, const uint64_t *keys, int6
     return keys[low];
 }
 
-static npyx_status quantiles_fill(npyx_order *order, npyx_quantile_method method, npyx_quantile *quantiles,
-                                  int64_t nquantiles, int64_t *ranks, uint64_t *keys, npyx_error *error) {
-    int64_t nranks = 0;
+/* Finds the places of quantiles among n items, and lists the ranks there, in increasing order: at most two
+ * for each. */
+static npyx_status quantiles_locate(npyx_host *host, npyx_quantile_method method, int64_t n,
+                                    npyx_quantile *quantiles, int64_t nquantiles, int64_t *ranks,
+                                    int64_t *nranks, npyx_error *error) {
+    *nranks = 0;
     for (int64_t i = 0; i < nquantiles; i++) {
+        quantiles[i].is_known = n > 0;
+        if (n == 0)
+            continue;
+        quantile_locate(method, n, &quantiles[i]);
         ranks[2 * i] = quantiles[i].low;
         ranks[2 * i + 1] = quantiles[i].high;
     }
-    NPYX_TRY(npyx_sort(order->host, ranks, 2 * (size_t)nquantiles, sizeof *ranks, quantile_compare_ranks,
-                       NULL, error));
+    if (n == 0)
+        return NPYX_OK;
+    NPYX_TRY(
+        npyx_sort(host, ranks, 2 * (size_t)nquantiles, sizeof *ranks, quantile_compare_ranks, NULL, error));
     for (int64_t i = 0; i < 2 * nquantiles; i++) {
-        if (i == 0 || ranks[i] != ranks[nranks - 1])
-            ranks[nranks++] = ranks[i];
+        if (i == 0 || ranks[i] != ranks[*nranks - 1])
+            ranks[(*nranks)++] = ranks[i];
     }
-    NPYX_TRY(npyx_order_find(order, ranks, nranks, keys, error));
-    for (int64_t i = 0; i < nquantiles; i++) {
+    return NPYX_OK;
+}
+
+/* Fills in located quantiles from the keys of their ranks. */
+static void quantiles_fill(const npyx_order_keys *how, npyx_quantile_method method, npyx_quantile *quantiles,
+                           int64_t nquantiles, const int64_t *ranks, const uint64_t *keys, int64_t nranks) {
+    for (int64_t i = 0; i < nquantiles && nranks > 0; i++) {
         npyx_quantile *quantile = &quantiles[i];
         uint64_t low = quantile_key_of(ranks, keys, nranks, quantile->low);
         uint64_t high = quantile_key_of(ranks, keys, nranks, quantile->high);
         quantile->key = method == NPYX_MEDIAN ? low + (high - low) / 2 : low;
-        quantile->value = method == NPYX_MEDIAN ? quantile_mean(&order->keys, low, high)
-                                                : quantile_between(&order->keys, low, high, quantile->gamma);
+        quantile->value = method == NPYX_MEDIAN ? quantile_mean(how, low, high)
+                                                : quantile_between(how, low, high, quantile->gamma);
     }
-    return NPYX_OK;
 }
 
 /* Fills in quantiles whose q is set, from 0 to 1, of the items in order. Polls the host. */
 static npyx_status quantiles_find(npyx_order *order, npyx_quantile_method method, npyx_quantile *quantiles,
                                   int64_t nquantiles, npyx_error *error) {
     npyx_host *host = order->host;
-    for (int64_t i = 0; i < nquantiles; i++) {
-        quantiles[i].is_known = order->n > 0;
-        if (order->n > 0)
-            quantile_locate(method, order->n, &quantiles[i]);
-    }
-    if (order->n == 0 || nquantiles == 0)
+    int64_t nranks;
+    if (nquantiles == 0)
         return NPYX_OK;
     int64_t *ranks = npyx_alloc_array(host, 2 * nquantiles, sizeof *ranks);
     uint64_t *keys = npyx_alloc_array(host, 2 * nquantiles, sizeof *keys);
     npyx_status status = NPYX_NOMEM;
     if (ranks != NULL && keys != NULL)
-        status = quantiles_fill(order, method, quantiles, nquantiles, ranks, keys, error);
+        status = quantiles_locate(host, method, order->n, quantiles, nquantiles, ranks, &nranks, error);
     else
         (void)npyx_fail_nomem(error);
+    if (status == NPYX_OK)
+        status = npyx_order_find(order, ranks, nranks, keys, error);
+    if (status == NPYX_OK)
+        quantiles_fill(&order->keys, method, quantiles, nquantiles, ranks, keys, nranks);
     npyx_free(host, ranks);
     npyx_free(host, keys);
     return status;
@@ -256,6 +269,25 @@ static npyx_status quantiles_list_leaves(npyx_quantiles *q, bool takes_any, npyx
     return NPYX_OK;
 }
 
+/* Makes room for the quantiles of as many labels as are found at once. */
+static npyx_status quantiles_begin_by(npyx_quantiles *q, npyx_error *error) {
+    npyx_quantiles_by *by = &q->by;
+    const int64_t nquantiles = q->nquantiles > 0 ? q->nquantiles : 1;
+    if (q->labels == NULL)
+        return NPYX_OK;
+    NPYX_TRY(npyx_labels_find_runs(q->labels, &q->view, q->is_kept, &by->runs, error));
+    by->nlabels = nquantiles < NPYX_ORDER_BY_NRESULTS ? NPYX_ORDER_BY_NRESULTS / nquantiles : 1;
+    by->nlabels = by->nlabels < q->labels->nlabels ? by->nlabels : q->labels->nlabels;
+    by->found = npyx_arena_array(&q->arena, by->nlabels * nquantiles + 1, sizeof *by->found);
+    by->firsts = npyx_arena_array(&q->arena, by->nlabels + 1, sizeof *by->firsts);
+    by->labels = npyx_arena_array(&q->arena, 2 * by->nlabels * nquantiles + 1, sizeof *by->labels);
+    by->ranks = npyx_arena_array(&q->arena, 2 * by->nlabels * nquantiles + 1, sizeof *by->ranks);
+    by->keys = npyx_arena_array(&q->arena, 2 * by->nlabels * nquantiles + 1, sizeof *by->keys);
+    bool has_room = by->found != NULL && by->firsts != NULL && by->labels != NULL && by->ranks != NULL &&
+                    by->keys != NULL;
+    return has_room ? NPYX_OK : npyx_fail_nomem(error);
+}
+
 npyx_status npyx_quantiles_begin(npyx_quantiles *q, npyx_source *source, const npyx_view *view,
                                  const npyx_quantiles_options *options, npyx_error *error) {
     npyx_host *host = source->host;
@@ -267,18 +299,21 @@ npyx_status npyx_quantiles_begin(npyx_quantiles *q, npyx_source *source, const n
                           .list = options->list,
                           .nquantiles = options->nquantiles,
                           .coordinate = -1,
+                          .labels = options->labels,
                           .arena = {.host = host}};
     npyx_order_init(&q->order, host);
     q->ncoordinates = npyx_view_keep_axes(view, options->axes, q->is_kept, &q->nkept);
     NPYX_TRY(quantiles_list_leaves(q, options->takes_any, error));
+    NPYX_TRY(quantiles_begin_by(q, error));
     q->places = npyx_arena_array(&q->arena, q->nquantiles + 1, sizeof *q->places);
     NPYX_TRY(npyx_check_memory(q->places, error));
     for (int64_t i = 0; i < q->nquantiles; i++)
         q->places[i] = q->list[i].q;
     NPYX_TRY(npyx_sort(host, q->places, (size_t)q->nquantiles, sizeof *q->places, quantile_compare_places,
                        NULL, error));
-    if (q->ncoordinates > 1) {
-        int64_t nbytes = npyx_view_nelem(view) / q->ncoordinates * view->dtype->itemsize;
+    const int64_t nelem = npyx_view_nelem(view);
+    if (q->ncoordinates > 1 || (q->labels != NULL && nelem > 0)) { /* labels take several passes */
+        int64_t nbytes = nelem / q->ncoordinates * view->dtype->itemsize;
         q->panel_ncoordinates = NPYX_QUANTILES_PANEL_NBYTES / (nbytes > 0 ? nbytes : 1);
     }
     return NPYX_OK;
@@ -290,6 +325,7 @@ void npyx_quantiles_end(npyx_quantiles *q) {
     npyx_source_close(q->panel);
     npyx_reader_clear(&q->reader);
     npyx_order_end(&q->order);
+    npyx_order_by_end(&q->by.order);
     npyx_arena_clear(&q->arena);
     *q = (npyx_quantiles){0};
 }
@@ -320,12 +356,24 @@ static npyx_status quantiles_read_panel(npyx_quantiles *q, npyx_error *error) {
     return npyx_reader_fill_all(&q->reader, error);
 }
 
+/* Orders items of the current leaf. */
+static npyx_status quantiles_order(npyx_quantiles *q, npyx_source *source, const npyx_view *view,
+                                   npyx_error *error) {
+    const npyx_order_keys *keys = &q->keys[q->leaf];
+    if (q->labels == NULL)
+        return npyx_order_read(&q->order, source, view, keys, q->places, q->nquantiles, error);
+    npyx_label_runs runs = q->by.runs;
+    runs.run_nelem *= npyx_view_nelem(&q->leaves[q->leaf].view); /* a field's subarray */
+    q->by.first_label = q->by.end_label = 0;
+    return npyx_order_by_read(&q->by.order, source, view, keys, &runs, q->labels->nlabels, error);
+}
+
 /* Orders a leaf of the current coordinate, from the panel. */
 static npyx_status quantiles_order_in_panel(npyx_quantiles *q, npyx_error *error) {
     const npyx_leaf *leaf = &q->leaves[q->leaf];
     const int64_t itemsize = q->view.dtype->itemsize, n = npyx_view_nelem(&q->view) / q->ncoordinates;
     const int64_t off = (q->coordinate - q->first_coordinate) * n * itemsize;
-    if (q->view.dtype->type != NPYX_STRUCT && n <= NPYX_ORDER_NKEYS)
+    if (q->view.dtype->type != NPYX_STRUCT && n <= NPYX_ORDER_NKEYS && q->labels == NULL)
         return npyx_order_take(&q->order, q->reader.rows + off, n, &q->keys[q->leaf], error);
     if (q->panel == NULL)
         NPYX_TRY(npyx_source_open_memory(q->host, q->reader.rows,
@@ -334,7 +382,7 @@ static npyx_status quantiles_order_in_panel(npyx_quantiles *q, npyx_error *error
     npyx_view view = {.dtype = q->view.dtype, .ndim = 1, .off = off};
     npyx_view_set_axis(&view, 0, n, itemsize, -1);
     NPYX_TRY(npyx_leaf_enter(leaf, &view, error));
-    return npyx_order_read(&q->order, q->panel, &view, &q->keys[q->leaf], q->places, q->nquantiles, error);
+    return quantiles_order(q, q->panel, &view, error);
 }
 
 /* Orders a leaf of the current coordinate, from the file. */
@@ -343,15 +391,53 @@ static npyx_status quantiles_order_in_file(npyx_quantiles *q, npyx_error *error)
     if (q->ncoordinates > 1)
         (void)npyx_view_take_coordinates(&q->view, q->is_kept, q->coordinate, 1, &view);
     NPYX_TRY(npyx_leaf_enter(&q->leaves[q->leaf], &view, error));
-    return npyx_order_read(&q->order, q->source, &view, &q->keys[q->leaf], q->places, q->nquantiles, error);
+    return quantiles_order(q, q->source, &view, error);
+}
+
+/* Finds the quantiles of the current label and of others after it. */
+static npyx_status quantiles_find_labels(npyx_quantiles *q, npyx_error *error) {
+    npyx_quantiles_by *by = &q->by;
+    const int64_t left = q->labels->nlabels - q->label;
+    int64_t nranks = 0, n = by->nlabels < left ? by->nlabels : left, nmore;
+    for (int64_t i = 0; i < n; i++, nranks += nmore) {
+        by->firsts[i] = nranks;
+        memcpy(by->found + i * q->nquantiles, q->list, (size_t)q->nquantiles * sizeof *q->list); /* their q */
+        NPYX_TRY(quantiles_locate(q->host, q->method, by->order.nkeys[q->label + i],
+                                  by->found + i * q->nquantiles, q->nquantiles, by->ranks + nranks, &nmore,
+                                  error));
+        for (int64_t k = 0; k < nmore; k++)
+            by->labels[nranks + k] = (int32_t)(q->label + i);
+    }
+    by->firsts[n] = nranks;
+    NPYX_TRY(npyx_order_by_find(&by->order, by->labels, by->ranks, nranks, by->keys, error));
+    for (int64_t i = 0; i < n; i++)
+        quantiles_fill(&by->order.keys, q->method, by->found + i * q->nquantiles, q->nquantiles,
+                       by->ranks + by->firsts[i], by->keys + by->firsts[i],
+                       by->firsts[i + 1] - by->firsts[i]);
+    by->first_label = q->label;
+    by->end_label = q->label + n;
+    return NPYX_OK;
+}
+
+static npyx_status quantiles_take_label(npyx_quantiles *q, npyx_error *error) {
+    if (!npyx_quantiles_has(q))
+        return NPYX_OK;
+    if (q->label >= q->by.end_label)
+        NPYX_TRY(quantiles_find_labels(q, error));
+    memcpy(q->list, q->by.found + (q->label - q->by.first_label) * q->nquantiles,
+           (size_t)q->nquantiles * sizeof *q->list);
+    return NPYX_OK;
 }
 
 npyx_status npyx_quantiles_next(npyx_quantiles *q, npyx_error *error) {
+    if (q->labels != NULL && q->coordinate >= 0 && ++q->label < q->labels->nlabels)
+        return quantiles_take_label(q, error);
+    q->label = 0;
     if (q->coordinate < 0 || ++q->leaf == q->nleaves) {
         q->leaf = 0;
         q->coordinate++;
     }
-    if (q->coordinate >= q->ncoordinates || q->nleaves == 0)
+    if (q->coordinate >= q->ncoordinates || q->nleaves == 0 || (q->labels != NULL && q->labels->nlabels == 0))
         return NPYX_DONE;
     if (!npyx_quantiles_has(q))
         return NPYX_OK;
@@ -361,5 +447,7 @@ npyx_status npyx_quantiles_next(npyx_quantiles *q, npyx_error *error) {
         NPYX_TRY(quantiles_read_panel(q, error));
     NPYX_TRY(q->panel_ncoordinates > 0 ? quantiles_order_in_panel(q, error)
                                        : quantiles_order_in_file(q, error));
+    if (q->labels != NULL)
+        return quantiles_take_label(q, error);
     return quantiles_find(&q->order, q->method, q->list, q->nquantiles, error);
 }

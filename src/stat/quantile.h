@@ -9,6 +9,7 @@
 
 #include "array/view.h"
 #include "order.h"
+#include "order_by.h"
 
 typedef enum npyx_quantile_method {
     NPYX_INVERTED_CDF,
@@ -57,9 +58,22 @@ npyx_status npyx_quantiles_parse(npyx_arena *arena, const char *text, size_t nby
 /* NPYX_INVALID unless q is a number from 0 to 1. */
 npyx_status npyx_quantile_check(double q, npyx_error *error);
 
+/* The quantiles of several labels, found at once. */
+typedef struct npyx_quantiles_by {
+    npyx_label_runs runs;
+    npyx_order_by order;
+    int64_t nlabels;                /* found at once, at most */
+    int64_t first_label, end_label; /* that are found */
+    npyx_quantile *found;           /* [nlabels][nquantiles] */
+    int64_t *firsts;                /* [nlabels + 1], of their ranks */
+    int32_t *labels;                /* of each rank */
+    int64_t *ranks;
+    uint64_t *keys;
+} npyx_quantiles_by;
+
 /*
- * Quantiles along some axes of a view: for each coordinate of the others, and in it for each leaf of the
- * dtype.
+ * Quantiles along some axes of a view: for each coordinate of the others, in it for each leaf of the dtype,
+ * and of that for each label, if there are any.
  *
  * For one coordinate they are found by passes over the file (order.h). For many, as many as fit in a panel
  * are read together, coordinate after coordinate; if not even one fits, each has its own passes.
@@ -79,12 +93,15 @@ typedef struct npyx_quantiles {
     /* current */
     int64_t coordinate;
     int leaf;
+    int64_t label;
     npyx_quantile *list; /* the caller's */
     int64_t nquantiles;
     /* private */
     double *places; /* [nquantiles] */
     npyx_arena arena;
     npyx_order order;
+    const npyx_labels *labels; /* borrowed; NULL: none */
+    npyx_quantiles_by by;
     int64_t panel_ncoordinates; /* at most in one panel; 0: there are no panels */
     int64_t first_coordinate, end_coordinate;
     npyx_reader reader; /* of the panel */
@@ -97,6 +114,8 @@ typedef struct npyx_quantiles_options {
     npyx_quantile *list; /* with q set; must outlive the quantiles, which fill it in */
     int64_t nquantiles;
     bool takes_any; /* a dtype without quantiles is not an error: its keys have no dtype */
+    /* for the entries of the file's first axis; NULL: none. They must outlive the quantiles. */
+    const npyx_labels *labels;
 } npyx_quantiles_options;
 
 /* source and the view's dtype must outlive the quantiles. NPYX_INVALID for a dtype that has none, unless it
@@ -104,8 +123,8 @@ typedef struct npyx_quantiles_options {
 npyx_status npyx_quantiles_begin(npyx_quantiles *quantiles, npyx_source *source, const npyx_view *view,
                                  const npyx_quantiles_options *options, npyx_error *error);
 
-/* Moves to the next leaf, or to the first of the next coordinate; NPYX_DONE after the last. Polls the
- * host. */
+/* Moves to the next label, or to the first of the next leaf, or that of the next coordinate; NPYX_DONE after
+ * the last. Polls the host. */
 npyx_status npyx_quantiles_next(npyx_quantiles *quantiles, npyx_error *error);
 
 /* Whether the current leaf has quantiles at all. */

@@ -46,15 +46,12 @@ npyx_status npyx_reduction_begin_by(npyx_reduction *r, const npyx_reduction_opti
     const npyx_view *view = &r->view;
     if (labels == NULL)
         return NPYX_OK;
-    NPYX_TRY(npyx_labels_find_axis(labels, view, &r->label_axis, error));
+    NPYX_TRY(npyx_labels_find_axis(labels, view, r->is_kept, &r->label_axis, error));
     r->nlabels = labels->nlabels;
     if (r->label_axis < 0) {
         r->first_label = npyx_labels_at(labels, view, r->label_axis, 0);
         return NPYX_OK;
     }
-    if (r->is_kept[r->label_axis])
-        return npyx_refuse(error, "by is for the entries of the first axis, which axis is to name, as in "
-                                  "axis = 0 or axis = '[0, 1]'");
     r->labels = labels;
     return NPYX_OK;
 }

@@ -483,7 +483,7 @@ static npyx_status unique_make_pairs(npyx_unique *unique, npyx_source *source, c
                                      const npyx_labels *labels, npyx_error *error) {
     unique_pairs pairs = {.unique = unique, .labels = labels, .view = view, .inner_nelem = 1};
     if (labels != NULL)
-        NPYX_TRY(npyx_labels_find_axis(labels, view, &pairs.axis, error));
+        NPYX_TRY(npyx_labels_find_axis(labels, view, NULL, &pairs.axis, error));
     for (int axis = pairs.axis + 1; axis < view->ndim; axis++)
         pairs.inner_nelem *= view->shape[axis];
     NPYX_TRY(npyx_numbering_make(&unique->numbering, unique->host, unique->dtype, NPYX_MAX_NKEYS,

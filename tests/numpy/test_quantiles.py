@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import sqlite3
 import warnings
 
 import numpy as np
@@ -247,13 +248,11 @@ def test_median_alone_reads_no_more_than_it_needs(db):
     assert since(db, before)["bytes_read"] < 900_000
 
 
-def test_median_of_fields_texts_and_labels(db):
+def test_median_of_fields_and_texts(db):
     array = np.array([(1, "a"), (4, "b")], [("x", "i4"), ("t", "U1")])
     assert db.execute("SELECT field_name, median FROM npy_stats(?)", (npy_bytes(array),)).fetchall() == [("x", 2.5), ("t", None)]
     assert db.execute("SELECT median, count FROM npy_stats(?)", (npy_bytes(np.array([1j])),)).fetchall() == [(None, 1)]
     assert db.execute("SELECT median FROM npy_stats(?)", (object_npy_bytes(),)).fetchall() == [(None,)]
-    said = error_of(db, "SELECT median FROM npy_stats(?) WHERE by = ?", npy_bytes(np.arange(3)), npy_bytes(np.arange(3)))
-    assert "there is no median by label" in said
 
 
 @pytest.mark.parametrize("dtype", quantiles.REALS)
@@ -282,3 +281,152 @@ def test_npy_median_of_dates_and_what_has_none(db):
     for array, said in ((np.array(["a"]), "no median of str"), (np.zeros(2, "c8"), "no median of complex64"), (np.zeros(2, [("a", "i4")]), "structured")):
         assert said in error_of(db, "SELECT npy_median(?)", npy_bytes(array))
     assert "takes an array" in error_of(db, "SELECT npy_median(3)")
+
+
+# --- by labels ---------------------------------------------------------------------------------------------------
+
+
+def asked_by(db, source, labels, wanted, axis="", method="linear", slice=""):
+    """{(label, at): the values}"""
+    sql = "SELECT label, at, value FROM npy_quantile(:source, '', :slice, :wanted, :axis) WHERE by = :by AND method = :method"
+    parameters = dict(source=source, slice=slice, wanted=json.dumps(wanted), axis=axis, by=labels, method=method)
+    found = {}
+    for label, at, value in db.execute(sql, parameters):
+        found.setdefault((label, at), []).append(int(value) if isinstance(value, str) and value.isdigit() else value)
+    return found
+
+
+def medians_by(db, source, labels, axis="", slice=""):
+    sql = "SELECT label, at, median FROM npy_stats(?, '', ?, ?) WHERE by = ?"
+    return {(label, at): [median] for label, at, median in db.execute(sql, (source, slice, axis, labels))}
+
+
+def parts_by(array, labels):
+    """(label, `array[labels == label]`) for every label, all NaN one label."""
+    for label in np.unique(labels[labels == labels]).tolist():
+        yield label, array[labels == label]
+    if (labels != labels).any():
+        yield None, array[labels != labels]
+
+
+def shown_at(array, axes):
+    """What `at` shows of every coordinate of the axes that are kept."""
+    if axes is None:
+        return [None]
+    kept = [array.shape[axis] for axis in range(array.ndim) if axis not in axes]
+    places = [list(place) for place in np.ndindex(*kept)]
+    return [place[0] if len(place) == 1 else json.dumps(place, separators=(",", ":")) for place in places]
+
+
+@pytest.mark.parametrize("dtype", quantiles.REALS)
+def test_quantiles_by_label(db, dtype):
+    rng = seeded_generator()
+    places = [0.25, 0, 1, 0.7]
+    for shape in ((200,), (150, 3), (30, 4, 5)):
+        array = quantiles.random_reals(rng, dtype, shape)
+        wide = array.astype("f8" if dtype[0] == "f" else "u1" if dtype == "?" else dtype)
+        labels = rng.integers(0, 5, shape[0]).astype(rng.choice(["i4", "f8"]))
+        if labels.dtype.kind == "f":
+            labels[rng.random(len(labels)) < 0.1] = np.nan
+        for axes in [None, [0], [*range(len(shape))]] + [[0, 2], [0, 1]] * (len(shape) == 3):
+            axis = "" if axes is None else json.dumps(axes)
+            method = str(rng.choice(["linear", "lower", "nearest", "hazen", "median_unbiased"]))
+            source = npy_bytes(np.asfortranarray(array) if rng.random() < 0.3 else array)
+            got, medians = asked_by(db, source, npy_bytes(labels), places, axis, method), medians_by(db, source, npy_bytes(labels), axis)
+            all_at = shown_at(array, axes)
+            for label, part in parts_by(wide, labels):
+                values = wanted(part, places, axes, method)
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    middles = np.atleast_1d(np.nanmedian(part, axis=None if axes is None else tuple(axes))).ravel().tolist()
+                for i, at in enumerate(all_at):
+                    if not quantiles.overflows(array, method):
+                        assert got[label, at] == values[4 * i : 4 * i + 4], (method, dtype, shape, axes, label, at)
+                    (median,) = medians[label, at]
+                    assert median == middles[i] or (median is None and math.isnan(middles[i])), (dtype, shape, axes, label, at)
+            assert len(got) == len(medians) == len(all_at) * sum(1 for _ in parts_by(wide, labels))
+
+
+@pytest.mark.parametrize("kind", sorted(_large(seeded_generator())))
+def test_quantiles_by_label_of_many_items(db, kind):
+    """More than are held: passes over the file count them, and with many labels a few bits at a time."""
+    rng = seeded_generator()
+    array = _large(rng)[kind]
+    np.save("a.npy", array)
+    for nlabels in (3, 3000):
+        labels = rng.integers(0, nlabels, array.shape[0])
+        np.save("labels.npy", labels)
+        got = asked_by(db, "a.npy", "labels.npy", [0.1, 0.5, 0.9], method="higher")
+        order = np.argsort(labels, kind="stable")
+        parts = np.split(array[order].reshape(array.shape[0], -1), np.cumsum(np.bincount(labels, minlength=nlabels))[:-1])
+        assert len(got) == len(np.unique(labels))
+        for label in rng.choice(np.unique(labels), 20).tolist() if nlabels > 3 else range(3):
+            assert got[label, None] == wanted(parts[label], [0.1, 0.5, 0.9], None, "higher"), (kind, label)
+
+
+def test_more_labels_than_are_found_at_once(db):
+    rng = seeded_generator()
+    array, labels = rng.normal(size=60_000), np.arange(60_000) % 20_000
+    got = asked_by(db, npy_bytes(array), npy_bytes(labels), [0, 0.3, 0.5, 0.8, 1])
+    want = np.quantile(array.reshape(3, 20_000), [0, 0.3, 0.5, 0.8, 1], axis=0).T.tolist()
+    assert [got[label, None] for label in range(20_000)] == want
+    sql = "SELECT count(*), min(value) FROM npy_quantile(?, '', '', 0.5) WHERE by = ?"
+    assert db.execute(sql, (npy_bytes(np.arange(65_536.0)), npy_bytes(np.arange(65_536)))).fetchone() == (65_536, 0)
+    said = error_of(db, sql, npy_bytes(np.arange(65_537.0)), npy_bytes(np.arange(65_537)), code=sqlite3.SQLITE_TOOBIG)
+    assert "there are 65537 labels; quantiles and medians by label take at most 65536" in said
+
+
+def test_quantiles_by_label_of_fields_slices_and_dates(db):
+    records = np.zeros(6, [("x", "i4"), ("t", "U1"), ("v", "f4", (2,))])
+    records["x"], records["v"] = [1, 2, 3, 4, 5, 6], np.arange(12).reshape(6, 2)
+    labels = npy_bytes(np.array(["a", "b", "a", "b", "a", "b"]))
+    rows = db.execute("SELECT label, field_name, value FROM npy_quantile(?, '', '', 0.5) WHERE by = ?", (npy_bytes(records), labels)).fetchall()
+    assert sorted(rows, key=str) == sorted([("a", "x", 3.0), ("b", "x", 4.0), ("a", "t", None), ("b", "t", None), ("a", "v", 4.5), ("b", "v", 6.5)], key=str)
+    rows = db.execute("SELECT label, field_name, median FROM npy_stats(?) WHERE by = ?", (npy_bytes(records[["x"]]), labels)).fetchall()
+    assert rows == [("a", "x", 3.0), ("b", "x", 4.0)]
+    dates = np.array(["2020-01-01", "2020-01-02", "2020-01-04", "NaT", "2020-01-09", "2020-01-06"], "M8[D]")
+    assert medians_by(db, npy_bytes(dates), labels) == {("a", None): ["2020-01-04"], ("b", None): ["2020-01-04"]}
+    assert asked_by(db, npy_bytes(dates), labels, [1], method="lower") == {("a", None): ["2020-01-09"], ("b", None): ["2020-01-06"]}
+    # a label that the slice has no entry of, and a slice that chooses one entry
+    assert asked_by(db, npy_bytes(np.arange(6.0)), labels, [0.5], slice="2:3") == {("a", None): [2.0], ("b", None): [None]}
+    assert medians_by(db, npy_bytes(np.arange(6.0)), labels, slice="3") == {("a", None): [None], ("b", None): [3.0]}
+    assert asked_by(db, npy_bytes(np.zeros((0, 2))), npy_bytes(np.zeros(0)), [0.5]) == {}
+    np.save("a.npy", np.arange(6.0))
+    assert asked_by(db, "a.npy", labels, [0.5], slice="0:0:-1") == {("a", None): [None], ("b", None): [None]}
+    for sql in ("SELECT value FROM npy_quantile(?, '', '', 0.5, 1) WHERE by = ?", "SELECT median FROM npy_stats(?, '', '', 1) WHERE by = ?"):
+        assert "by is for the entries of the first axis" in error_of(db, sql, npy_bytes(np.zeros((6, 2))), labels)
+    assert "by has 6 labels" in error_of(db, "SELECT value FROM npy_quantile(?) WHERE by = ?", npy_bytes(np.zeros(5)), labels)
+
+
+def test_medians_by_label_read_the_file_a_few_times(db):
+    """Not once for each label."""
+    array = np.random.default_rng(1).normal(size=1 << 21)
+    np.save("a.npy", array)
+    np.save("labels.npy", (np.arange(len(array)) % 50).astype("i4"))
+    before = counters(db)
+    assert len(medians_by(db, "a.npy", "labels.npy")) == 50
+    assert since(db, before)["bytes_read"] < 6 * array.nbytes
+
+
+def test_a_file_that_changes_between_the_passes_of_medians_by_label(db):
+    np.save("a.npy", np.zeros(1 << 21))
+    np.save("labels.npy", np.zeros(1 << 21, "u1"))
+    calls = []
+
+    def change():
+        calls.append(1)
+        if len(calls) % 20 == 10:
+            with open("a.npy", "r+b") as file:
+                file.seek(128)
+                file.write(np.full(1 << 21, len(calls), "f8").tobytes())
+        return 0
+
+    db.set_progress_handler(change, 1)
+    try:
+        rows = medians_by(db, "a.npy", "labels.npy")
+    except Exception as error:
+        assert "changed while it was read" in str(error)
+    else:
+        assert len(rows) == 1
+    finally:
+        db.set_progress_handler(None, 1)

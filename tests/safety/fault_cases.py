@@ -206,6 +206,7 @@ SUMS = [
     reading("npy_stats by labels, long", "SELECT label, count, sum FROM npy_stats('long.npy') WHERE by = (SELECT npy_astype(array, 'bool') FROM npy_file('long.npy'))"),
     reading("statistics as functions", "SELECT npy_sum(array), npy_mean(array, 0), npy_max(array, '[0, 1]'), npy_argmin(array, 1), npy_std(array, -1) FROM npy_file('X.npy'); SELECT npy_min(array) FROM npy_rows('X.npy')"),
     reading("npy_quantile", "SELECT *, median FROM npy_quantile('{X,long}.npy', '', '', '[0.1, 0.9]', 0) AS q JOIN npy_stats('X.npy')"),
+    reading("npy_quantile by label", "SELECT *, q.label FROM npy_quantile('X.npy', '', '', '[0.1, 0.9]', 0) AS q JOIN npy_stats('X.npy') AS s WHERE q.by = 'y.npy' AND s.by = 'y.npy' AND s.median > 0"),
     reading("npy_quantile of many items", "SELECT q, value FROM npy_quantile('many.npy', '', '', '[0.1, 0.9]')"),
     reading("npy_unique", "SELECT value, count, first, error FROM npy_unique('{y,X}.npy'); SELECT count(*) FROM npy_unique('types/U4.npy')"),
     reading("npy_unique by labels", "SELECT label, value, count, first FROM npy_unique('X.npy') WHERE by = 'y.npy'"),
