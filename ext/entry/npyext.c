@@ -149,6 +149,28 @@ static void entry_free(void *registration) {
     sqlite3_free(freed);
 }
 
+/* A function that has the name of a table, for SELECT npy_stats('x.npy'): SQLite, which keeps functions and
+ * tables apart, would say that there is no such function. Its user data is the name. */
+static void table_is_called(sqlite3_context *context, int argc, sqlite3_value **argv) {
+    const char *name = sqlite3_user_data(context);
+    (void)argc, (void)argv;
+    char *said = sqlite3_mprintf("npyext: %s is a table, not a function: SELECT * FROM %s(...)", name, name);
+    if (said == NULL)
+        sqlite3_result_error_nomem(context);
+    else
+        sqlite3_result_error(context, said, -1);
+    sqlite3_free(said);
+}
+
+static int entry_add_table(sqlite3 *db, const registered *row, npyext_registration *made) {
+    const npyext_function *table = row->table_function;
+    int code = sqlite3_create_module_v2(db, row->name, &table->module, made, entry_free);
+    if (code != SQLITE_OK)
+        return code;
+    return sqlite3_create_function_v2(db, row->name, -1, SQLITE_UTF8 | PURE, (void *)(uintptr_t)row->name,
+                                      table_is_called, NULL, NULL, NULL);
+}
+
 static int entry_add(sqlite3 *db, const registered *row, int argc, npyext_connection *connection) {
     const npyext_function *table = row->table_function;
     npyext_registration *made = sqlite3_malloc(sizeof *made);
@@ -156,9 +178,10 @@ static int entry_add(sqlite3 *db, const registered *row, int argc, npyext_connec
         return SQLITE_NOMEM;
     *made = (npyext_registration){connection, table == NULL ? row->definition : table, row->flags};
     connection->nreferences++;
-    if (table != NULL || row->module != NULL)
-        return sqlite3_create_module_v2(db, row->name, table == NULL ? row->module : &table->module, made,
-                                        entry_free);
+    if (table != NULL)
+        return entry_add_table(db, row, made);
+    if (row->module != NULL)
+        return sqlite3_create_module_v2(db, row->name, row->module, made, entry_free);
     int flags = row->flags;
     if (flags == PURE_OF_FILES && connection->policy.allows_views)
         flags &= ~SQLITE_DIRECTONLY;

@@ -56,7 +56,7 @@ WRITES = "CREATE VIRTUAL TABLE temp.t USING npy('t.npy', mode='w+', dtype='{}', 
 
 # What is quoted: statements, of which the last one fails so.
 STATEMENTS = {
-    "no such function: npy_meta": "SELECT npy_meta('x.npy')",
+    "npy_meta is a table, not a function": "SELECT npy_meta('x.npy')",
     "no such column: X.npy": "SELECT * FROM npy_meta(X.npy)",
     'near ">": syntax error': "SELECT * FROM npy_rows('w.npz', member => 'b')",
     "ambiguous column name: path": "SELECT path FROM npy_meta('X.npy'), npy_meta('y.npy')",
