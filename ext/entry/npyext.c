@@ -57,87 +57,94 @@ typedef struct registered {
     void (*final)(sqlite3_context *);
 } registered;
 
-#define TABLE(name_of, table)     .name = (name_of), .table_function = &(table)
+#define TABLE(of)                 .name = #of, .table_function = &npyext_##of
 #define MODULE(name_of, of, kind) .name = (name_of), .module = &(of), .definition = &(kind)
 #define OWN(name_of, call)        .name = (name_of), .function = (call)
-#define DEFINED(name_of, least, most, of)                                                                    \
-    .name = (name_of), .argc = (least), .max_argc = (most), .definition = &(of)
-#define SCALAR(name_of, least, most, of) DEFINED(name_of, least, most, of), .function = npyext_scalar_call
-#define AGGREGATE(name_of, least, most, of, step_of)                                                         \
-    DEFINED(name_of, least, most, of), .step = (step_of), .final = npyext_aggregate_final
+#define DEFINED(of, least, most)  .name = #of, .argc = (least), .max_argc = (most)
+/* What the array is to the function and what its result is, as in scalars.h, and an example's arguments. */
+#define SCALAR(of, least, most, takes, gives, args)                                                          \
+    SHARED(of, npyext_##of, 0, least, most, takes, gives, args)
+#define SHARED(of, run_of, which, least, most, takes, gives, args)                                           \
+    DEFINED(of, least, most), .function = npyext_scalar_call, .definition = &(const npyext_scalar) {         \
+        {#of, #of args}, NPYEXT_TAKES_##takes, NPYEXT_GIVES_##gives, (run_of), (which)                       \
+    }
+#define STATISTIC(of, which)                                                                                 \
+    SHARED(of, npyext_statistic_run, NPYEXT_STATISTIC_##which, 1, 2, ANYTHING, VALUE, "(array)")
+#define AGGREGATE(of, least, most, step_of)                                                                  \
+    DEFINED(of, least, most), .definition = &npyext_##of, .step = (step_of), .final = npyext_aggregate_final
 #define IN(which, with) .entry_points = (which), .flags = (with)
 
 /* clang-format off */
 static const registered registrations[] = {
-    {TABLE("npy_paths", npyext_npy_paths),                                          IN(EVERYWHERE, READS)},
-    {TABLE("npz_members", npyext_npz_members),                                      IN(EVERYWHERE, READS)},
-    {TABLE("tar_members", npyext_tar_members),                                      IN(EVERYWHERE, READS)},
-    {TABLE("ten_arrays", npyext_ten_arrays),                                        IN(EVERYWHERE, READS)},
-    {TABLE("npy_globals", npyext_npy_globals),                                      IN(EVERYWHERE, READS)},
-    {TABLE("npy_rows", npyext_npy_rows),                                            IN(EVERYWHERE, READS)},
-    {TABLE("npy_elements", npyext_npy_elements),                                    IN(EVERYWHERE, READS)},
-    {TABLE("npy_stats", npyext_npy_stats),                                          IN(EVERYWHERE, READS)},
-    {TABLE("npy_histogram", npyext_npy_histogram),                                  IN(EVERYWHERE, READS)},
-    {TABLE("npy_quantile", npyext_npy_quantile),                                    IN(EVERYWHERE, READS)},
-    {TABLE("npy_unique", npyext_npy_unique),                                        IN(EVERYWHERE, READS)},
-    {TABLE("npy_nearest", npyext_npy_nearest),                                      IN(EVERYWHERE, READS)},
-    {TABLE("npy_compare", npyext_npy_compare),                                      IN(EVERYWHERE, READS)},
-    {TABLE("npy_file", npyext_npy_file),                                            IN(EVERYWHERE, READS)},
-    {TABLE("npy_write", npyext_npy_write),                                          IN(WITH_WRITING, WRITES)},
+    {TABLE(npy_paths),                                                              IN(EVERYWHERE, READS)},
+    {TABLE(npz_members),                                                            IN(EVERYWHERE, READS)},
+    {TABLE(tar_members),                                                            IN(EVERYWHERE, READS)},
+    {TABLE(ten_arrays),                                                             IN(EVERYWHERE, READS)},
+    {TABLE(npy_globals),                                                            IN(EVERYWHERE, READS)},
+    {TABLE(npy_rows),                                                               IN(EVERYWHERE, READS)},
+    {TABLE(npy_elements),                                                           IN(EVERYWHERE, READS)},
+    {TABLE(npy_stats),                                                              IN(EVERYWHERE, READS)},
+    {TABLE(npy_histogram),                                                          IN(EVERYWHERE, READS)},
+    {TABLE(npy_quantile),                                                           IN(EVERYWHERE, READS)},
+    {TABLE(npy_unique),                                                             IN(EVERYWHERE, READS)},
+    {TABLE(npy_nearest),                                                            IN(EVERYWHERE, READS)},
+    {TABLE(npy_compare),                                                            IN(EVERYWHERE, READS)},
+    {TABLE(npy_file),                                                               IN(EVERYWHERE, READS)},
+    {TABLE(npy_write),                                                              IN(WITH_WRITING, WRITES)},
     {MODULE("npy", npyext_table_module, npyext_npy_table_kind),                     IN(WITH_FILES, READS)},
     {MODULE("wds", npyext_wds_module, npyext_wds_table_kind),                       IN(WITH_FILES, READS)},
     {OWN("npyext_version", npyext_version_function),                                IN(EVERYWHERE, PURE)},
     {OWN("npyext_debug", npyext_debug_function),                                    IN(EVERYWHERE, OF_PROCESS)},
     {OWN("npyext_counters", npyext_counters_function), .max_argc = 1,               IN(EVERYWHERE, OF_PROCESS)},
-    {SCALAR("npy_shape", 1, 1, npyext_npy_shape),                                   IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_dtype", 1, 1, npyext_npy_dtype),                                   IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_ndim", 1, 1, npyext_npy_ndim),                                     IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_size", 1, 1, npyext_npy_size),                                     IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_valid", 1, 1, npyext_npy_valid),                                   IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_get", -1, -1, npyext_npy_get),                                     IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_get_or", -1, -1, npyext_npy_get_or),                               IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_slice", 2, 2, npyext_npy_slice),                                   IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_field", 2, 2, npyext_npy_field),                                   IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_json", 1, 1, npyext_npy_json),                                     IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_data", 1, 1, npyext_npy_data),                                     IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_datetime", 2, 2, npyext_npy_datetime),                             IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_hash", 1, 2, npyext_npy_hash),                                     IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_from_json", 1, 2, npyext_npy_from_json),                           IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_from_data", 3, 3, npyext_npy_from_data),                           IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_member", 2, 2, npyext_npy_member),                                 IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_astype", 2, 2, npyext_npy_astype),                                 IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_reshape", 2, 2, npyext_npy_reshape),                               IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_order", 2, 2, npyext_npy_order),                                   IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_transpose", 1, 2, npyext_npy_transpose),                           IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_calc", -1, -1, npyext_npy_calc),                                   IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_concat", 1, 3, npyext_npy_concat),                                 IN(EVERYWHERE, PURE_OF_FILES)},
-    {SCALAR("npy_copy", 1, 1, npyext_npy_copy),                                     IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_sum", 1, 2, npyext_npy_sum),                                       IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_mean", 1, 2, npyext_npy_mean),                                     IN(EVERYWHERE, PURE_JSON)},
-    {SCALAR("npy_std", 1, 2, npyext_npy_std),                                       IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_min", 1, 2, npyext_npy_min),                                       IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_max", 1, 2, npyext_npy_max),                                       IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_argmin", 1, 2, npyext_npy_argmin),                                 IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_argmax", 1, 2, npyext_npy_argmax),                                 IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_median", 1, 2, npyext_npy_median),                                 IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_dot", 2, 2, npyext_npy_dot),                                       IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_distance", 2, 3, npyext_npy_distance),                             IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_norm", 1, 3, npyext_npy_norm),                                     IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_corrcoef", 1, 2, npyext_npy_corrcoef),                             IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_sketch", 1, 2, npyext_npy_sketch),                                 IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_sketch_quantile", 2, 2, npyext_npy_sketch_quantile),               IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_png", 1, 4, npyext_npy_png),                                       IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_plot", 1, 2, npyext_npy_plot),                                     IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_spark", 1, 4, npyext_npy_spark),                                   IN(EVERYWHERE, PURE)},
-    {SCALAR("npy_preview", 1, 2, npyext_npy_preview),                               IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npy_array", 1, 3, npyext_npy_array, npyext_npy_array_step),         IN(EVERYWHERE, PURE_OF_JSON)},
-    {AGGREGATE("npy_stack", 1, 2, npyext_npy_stack, npyext_aggregate_step),         IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npy_records", -1, -1, npyext_npy_records, npyext_aggregate_step),   IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npy_sketch_merge", 1, 1, npyext_npy_sketch_merge, npyext_aggregate_step),IN(EVERYWHERE, PURE)},
-    {AGGREGATE("npz_archive", 2, 3, npyext_npz_archive, npyext_aggregate_step),     IN(EVERYWHERE, PURE)},
-    {AGGREGATE("ten_archive", 1, 2, npyext_ten_archive, npyext_aggregate_step),     IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_shape, 1, 1, ARRAY, JSON, "(array)"),                               IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR(npy_dtype, 1, 1, ARRAY, TEXT, "(array)"),                               IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_ndim, 1, 1, ARRAY, VALUE, "(array)"),                               IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_size, 1, 1, ARRAY, VALUE, "(array)"),                               IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_valid, 1, 1, ANYTHING, VALUE, "(array)"),                           IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_get, -1, -1, ANYTHING, VALUE, "(array, 0)"),                        IN(EVERYWHERE, PURE_JSON)},
+    {SHARED(npy_get_or, npyext_npy_get, 1, -1, -1, ANYTHING, VALUE, "(array, NULL, 0)"),IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR(npy_slice, 2, 2, ITEMS, BLOB, "(array, '0:10')"),                       IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_field, 2, 2, ITEMS, BLOB, "(array, 'x')"),                          IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_json, 1, 1, VALUES, JSON, "(array)"),                               IN(EVERYWHERE, PURE_JSON)},
+    {SCALAR(npy_data, 1, 1, ITEMS, BLOB, "(array)"),                                IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_datetime, 2, 2, ANYTHING, TEXT, "('2026-01-02', 'M8[ns]')"),        IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_hash, 1, 2, ANYTHING, VALUE, "(key)"),                              IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_from_json, 1, 2, ANYTHING, BLOB, "(json)"),                         IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_from_data, 3, 3, ANYTHING, BLOB, "(data, 'f4', '[2, 3]')"),         IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_member, 2, 2, ANYTHING, BLOB, "(archive, 'name')"),                 IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_astype, 2, 2, ITEMS, BLOB, "(array, 'f4')"),                        IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_reshape, 2, 2, ITEMS, BLOB, "(array, '[2, -1]')"),                  IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_order, 2, 2, ITEMS, BLOB, "(array, 'F')"),                          IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_transpose, 1, 2, ITEMS, BLOB, "(array)"),                           IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_calc, -1, -1, ANYTHING, BLOB, "('a * 2', array)"),                  IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_concat, 1, 3, ANYTHING, BLOB, "('x-*.npy')"),                       IN(EVERYWHERE, PURE_OF_FILES)},
+    {SHARED(npy_copy, npyext_call_append_view, 0, 1, 1, ITEMS, BLOB, "(array)"),    IN(EVERYWHERE, PURE)},
+    {STATISTIC(npy_sum, SUM),                                                       IN(EVERYWHERE, PURE_JSON)},
+    {STATISTIC(npy_mean, MEAN),                                                     IN(EVERYWHERE, PURE_JSON)},
+    {STATISTIC(npy_std, STD),                                                       IN(EVERYWHERE, PURE)},
+    {STATISTIC(npy_min, MIN),                                                       IN(EVERYWHERE, PURE)},
+    {STATISTIC(npy_max, MAX),                                                       IN(EVERYWHERE, PURE)},
+    {STATISTIC(npy_argmin, ARGMIN),                                                 IN(EVERYWHERE, PURE)},
+    {STATISTIC(npy_argmax, ARGMAX),                                                 IN(EVERYWHERE, PURE)},
+    {STATISTIC(npy_median, MEDIAN),                                                 IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_dot, 2, 2, ANYTHING, VALUE, "(array, other)"),                      IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_distance, 2, 3, ANYTHING, VALUE, "(array, other, 'cosine')"),       IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_norm, 1, 3, ANYTHING, VALUE, "(array)"),                            IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_corrcoef, 1, 2, ITEMS, BLOB, "(array)"),                            IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_sketch, 1, 2, ITEMS, BLOB, "(array)"),                              IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_sketch_quantile, 2, 2, ANYTHING, VALUE, "(sketch, q)"),             IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_png, 1, 4, ITEMS, BLOB, "(array)"),                                 IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_plot, 1, 2, ITEMS, TEXT, "(array)"),                                IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_spark, 1, 4, ITEMS, TEXT, "(array)"),                               IN(EVERYWHERE, PURE)},
+    {SCALAR(npy_preview, 1, 2, VALUES, TEXT, "(array)"),                            IN(EVERYWHERE, PURE)},
+    {AGGREGATE(npy_array, 1, 3, npyext_npy_array_step),                             IN(EVERYWHERE, PURE_OF_JSON)},
+    {AGGREGATE(npy_stack, 1, 2, npyext_aggregate_step),                             IN(EVERYWHERE, PURE)},
+    {AGGREGATE(npy_records, -1, -1, npyext_aggregate_step),                         IN(EVERYWHERE, PURE)},
+    {AGGREGATE(npy_sketch_merge, 1, 1, npyext_aggregate_step),IN(EVERYWHERE, PURE)},
+    {AGGREGATE(npz_archive, 2, 3, npyext_aggregate_step),                           IN(EVERYWHERE, PURE)},
+    {AGGREGATE(ten_archive, 1, 2, npyext_aggregate_step),                           IN(EVERYWHERE, PURE)},
     /* Last: if it is registered, everything is. */
-    {TABLE("npy_meta", npyext_npy_meta),                                            IN(EVERYWHERE, READS)},
+    {TABLE(npy_meta),                                                               IN(EVERYWHERE, READS)},
 };
 /* clang-format on */
 

@@ -6,7 +6,7 @@
 
 /* ---- npy_from_json ---- */
 
-static npyx_status make_of_json(npyext_call *c) {
+npyx_status npyext_npy_from_json(npyext_call *c) {
     const npyx_dtype *dtype = NULL;
     npyx_value text;
     npyx_json_form form;
@@ -24,8 +24,6 @@ static npyx_status make_of_json(npyext_call *c) {
     return npyx_encode_json(c->out.host, text.bytes, text.nbytes, dtype, form.ndim, form.shape, items,
                             &c->error);
 }
-
-NPYEXT_SCALAR(npy_from_json, ANYTHING, BLOB, make_of_json, "npy_from_json(json)");
 
 /* ---- npy_from_data ---- */
 
@@ -54,7 +52,7 @@ static npyx_status count_items(npyext_call *c, size_t nbytes, const npyx_dtype *
     return NPYX_OK;
 }
 
-static npyx_status make_of_data(npyext_call *c) {
+npyx_status npyext_npy_from_data(npyext_call *c) {
     const npyx_dtype *dtype = NULL;
     npyx_value data;
     int64_t shape[NPYX_MAX_NDIM], nelem = 0;
@@ -73,8 +71,6 @@ static npyx_status make_of_data(npyext_call *c) {
     npyx_element_swap(dtype, items, nelem); /* from little-endian: the swap is its own inverse */
     return NPYX_OK;
 }
-
-NPYEXT_SCALAR(npy_from_data, ANYTHING, BLOB, make_of_data, "npy_from_data(data, 'f4', '[2, 3]')");
 
 /* ---- npy_member ---- */
 
@@ -100,7 +96,7 @@ static npyx_status make_of_archive(npyext_call *c, const npyx_value *blob, const
     return status;
 }
 
-static npyx_status make_of_member(npyext_call *c) {
+npyx_status npyext_npy_member(npyext_call *c) {
     npyx_value blob;
     npyext_argument member;
     npyext_connection_begin(c->value.connection);
@@ -118,14 +114,12 @@ static npyx_status make_of_member(npyext_call *c) {
     return status;
 }
 
-NPYEXT_SCALAR(npy_member, ANYTHING, BLOB, make_of_member, "npy_member(archive, 'name')");
-
 /* ---- changes ---- */
 
 /* Functions that make one array from another: npy_astype, npy_reshape, npy_order and npy_transpose. */
 
 /* Items keep the order in which they are stored, as in ndarray.astype with order 'K'. */
-static npyx_status change_type(npyext_call *c) {
+npyx_status npyext_npy_astype(npyext_call *c) {
     const npyx_dtype *dtype = NULL;
     NPYX_TRY(npyext_call_dtype(c, 1, &dtype));
     NPYX_TRY(npyext_call_fault(c, npyx_convert_check(c->view.dtype, dtype, &c->error)));
@@ -146,10 +140,8 @@ static npyx_status change_type(npyext_call *c) {
     return npyext_call_fault(c, status);
 }
 
-NPYEXT_SCALAR(npy_astype, ITEMS, BLOB, change_type, "npy_astype(array, 'f4')");
-
 /* Fortran order is kept if the new shape allows it. */
-static npyx_status change_shape(npyext_call *c) {
+npyx_status npyext_npy_reshape(npyext_call *c) {
     int64_t shape[NPYX_MAX_NDIM];
     int ndim = 0;
     NPYX_TRY(npyext_call_integers(c, 1, "shape", shape, &ndim));
@@ -162,9 +154,7 @@ static npyx_status change_shape(npyext_call *c) {
     return npyext_array_value_append_items(&c->value, &c->view, false, &c->out, &c->error);
 }
 
-NPYEXT_SCALAR(npy_reshape, ITEMS, BLOB, change_shape, "npy_reshape(array, '[2, -1]')");
-
-static npyx_status change_order(npyext_call *c) {
+npyx_status npyext_npy_order(npyext_call *c) {
     npyx_value text;
     bool is_fortran = false;
     NPYX_TRY(npyext_call_read(c, 1, NPYX_VALUE_TEXT, "the order", "", &text));
@@ -172,8 +162,6 @@ static npyx_status change_order(npyext_call *c) {
     is_fortran = npyx_header_npy_is_fortran(c->view.ndim, c->view.shape, is_fortran);
     return npyext_array_value_append_npy(&c->value, &c->view, is_fortran, &c->out, &c->error);
 }
-
-NPYEXT_SCALAR(npy_order, ITEMS, BLOB, change_order, "npy_order(array, 'F')");
 
 /* Negative axes count from the end; each axis must be named once. */
 static npyx_status check_axes(npyext_call *c, const int64_t *given, int n, int *axes) {
@@ -195,7 +183,7 @@ static npyx_status check_axes(npyext_call *c, const int64_t *given, int n, int *
     return NPYX_OK;
 }
 
-static npyx_status change_axes(npyext_call *c) {
+npyx_status npyext_npy_transpose(npyext_call *c) {
     int64_t given[NPYX_MAX_NDIM];
     int axes[NPYX_MAX_NDIM], n = 0;
     if (c->argc > 1) {
@@ -205,5 +193,3 @@ static npyx_status change_axes(npyext_call *c) {
     npyx_view_permute(&c->view, c->argc > 1 ? axes : NULL);
     return npyext_call_append_view(c);
 }
-
-NPYEXT_SCALAR(npy_transpose, ITEMS, BLOB, change_axes, "npy_transpose(array)");

@@ -50,7 +50,7 @@ static npyx_status make_now(npyext_call *c, const npyext_recipe *recipe) {
     return status;
 }
 
-static npyx_status call_calc(npyext_call *c) {
+npyx_status npyext_npy_calc(npyext_call *c) {
     npyext_recipe recipe = {.kind = NPYEXT_RECIPE_CALC, .narguments = c->argc};
     bool is_lazy = false;
     char shown[SHOWN_NBYTES];
@@ -69,9 +69,7 @@ static npyx_status call_calc(npyext_call *c) {
     return npyext_lazy_append_handle(c->value.connection, &recipe, shown, &c->out, &c->error);
 }
 
-NPYEXT_SCALAR(npy_calc, ANYTHING, BLOB, call_calc, "npy_calc('a * 2', array)");
-
-static npyx_status call_concat(npyext_call *c) {
+npyx_status npyext_npy_concat(npyext_call *c) {
     npyext_recipe recipe = {.kind = NPYEXT_RECIPE_CONCAT, .narguments = 3};
     char shown[SHOWN_NBYTES];
     for (int i = 0; i < c->argc; i++) {
@@ -88,7 +86,3 @@ static npyx_status call_concat(npyext_call *c) {
                      source->type == SQLITE_TEXT ? source->bytes : "handle");
     return npyext_lazy_append_handle(c->value.connection, &recipe, shown, &c->out, &c->error);
 }
-
-NPYEXT_SCALAR(npy_concat, ANYTHING, BLOB, call_concat, "npy_concat('x-*.npy')");
-
-NPYEXT_SCALAR(npy_copy, ITEMS, BLOB, npyext_call_append_view, "npy_copy(array)");

@@ -318,7 +318,7 @@ static npyx_status picture_write(picture *p, npyx_source *source, npyx_reals *re
     return npyx_png_end(&p->png, &p->c->error);
 }
 
-static npyx_status picture_run(npyext_call *c) {
+npyx_status npyext_npy_png(npyext_call *c) {
     picture p = {.c = c};
     npyx_source *source = NULL;
     npyx_reals reals = {0};
@@ -335,5 +335,3 @@ static npyx_status picture_run(npyext_call *c) {
     npyx_png_clear(&p.png);
     return status;
 }
-
-NPYEXT_SCALAR(npy_png, ITEMS, BLOB, picture_run, "npy_png(array)");

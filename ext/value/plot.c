@@ -545,7 +545,7 @@ static npyx_status plot_make(plot *p, npyx_reals *reals) {
     return npyx_buffer_check(p->out, &p->c->error);
 }
 
-static npyx_status plot_run(npyext_call *c) {
+npyx_status npyext_npy_plot(npyext_call *c) {
     plot p = {.c = c, .out = &c->out, .dots.host = c->out.host, .title.host = c->out.host};
     npyx_reals reals = {0};
     npyx_status status = plot_make(&p, &reals);
@@ -554,5 +554,3 @@ static npyx_status plot_run(npyext_call *c) {
     npyx_buffer_clear(&p.title);
     return status;
 }
-
-NPYEXT_SCALAR(npy_plot, ITEMS, TEXT, plot_run, "npy_plot(array)");

@@ -73,7 +73,7 @@ static npyx_status preview_make(npyext_call *c, int64_t nedge, npyx_buffer *item
                             &c->error);
 }
 
-static npyx_status preview_run(npyext_call *c) {
+npyx_status npyext_npy_preview(npyext_call *c) {
     int64_t nedge = PREVIEW_NEDGE;
     npyx_buffer items = {.host = c->out.host, .limit_nbytes = c->out.limit_nbytes};
     NPYX_TRY(npyext_call_integer(c, 1, "n, the items at each end,", 1, PREVIEW_MOST_NEDGE, "", &nedge));
@@ -83,8 +83,6 @@ static npyx_status preview_run(npyext_call *c) {
     npyx_buffer_clear(&items);
     return status;
 }
-
-NPYEXT_SCALAR(npy_preview, VALUES, TEXT, preview_run, "npy_preview(array)");
 
 /* ---- npy_spark ---- */
 
@@ -164,7 +162,7 @@ static void spark_draw(npyx_buffer *out, const spark_cell *cells, int64_t width,
     }
 }
 
-static npyx_status spark_run(npyext_call *c) {
+npyx_status npyext_npy_spark(npyext_call *c) {
     npyx_source *source = NULL;
     npyx_reals reals = {0};
     npyext_ends ends;
@@ -190,5 +188,3 @@ static npyx_status spark_run(npyext_call *c) {
     spark_draw(&c->out, cells, width, &ends);
     return NPYX_OK;
 }
-
-NPYEXT_SCALAR(npy_spark, ITEMS, TEXT, spark_run, "npy_spark(array)");

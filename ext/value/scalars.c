@@ -49,6 +49,7 @@ void npyext_scalar_call(sqlite3_context *context, int argc, sqlite3_value **argv
     call.argc = argc;
     call.argv = argv;
     call.caller = &scalar->caller;
+    call.which = scalar->which;
     call.value = (npyext_array_value){.connection = connection, .place.path = scalar->caller.name};
     call.out = (npyx_buffer){.host = &connection->host};
     call.arena = (npyx_arena){.host = &connection->host};
@@ -210,35 +211,27 @@ npyx_status npyext_call_ends(npyext_call *c, int number, npyext_ends *ends) {
 
 /* ---- what an array is ---- */
 
-static npyx_status scalars_shape(npyext_call *c) {
+npyx_status npyext_npy_shape(npyext_call *c) {
     npyext_append_json_integers(&c->out, c->value.array->shape, c->value.array->ndim);
     return NPYX_OK;
 }
 
-NPYEXT_SCALAR(npy_shape, ARRAY, JSON, scalars_shape, "npy_shape(array)");
-
-static npyx_status scalars_dtype(npyext_call *c) {
+npyx_status npyext_npy_dtype(npyext_call *c) {
     npyx_dtype_append_name(c->value.array->dtype, &c->out);
     return NPYX_OK;
 }
 
-NPYEXT_SCALAR(npy_dtype, ARRAY, TEXT, scalars_dtype, "npy_dtype(array)");
-
-static npyx_status scalars_ndim(npyext_call *c) {
+npyx_status npyext_npy_ndim(npyext_call *c) {
     sqlite3_result_int(c->context, c->value.array->ndim);
     return NPYX_OK;
 }
 
-NPYEXT_SCALAR(npy_ndim, ARRAY, VALUE, scalars_ndim, "npy_ndim(array)");
-
-static npyx_status scalars_size(npyext_call *c) {
+npyx_status npyext_npy_size(npyext_call *c) {
     sqlite3_result_int64(c->context, c->value.array->nelem);
     return NPYX_OK;
 }
 
-NPYEXT_SCALAR(npy_size, ARRAY, VALUE, scalars_size, "npy_size(array)");
-
-static npyx_status scalars_valid(npyext_call *c) {
+npyx_status npyext_npy_valid(npyext_call *c) {
     npyx_status status =
         npyext_array_value_open(&c->value, c->value.connection, c->context, c->caller, c->argv[0], &c->error);
     bool is_host_fault = status == NPYX_NOMEM || status == NPYX_INTERRUPTED;
@@ -250,8 +243,6 @@ static npyx_status scalars_valid(npyext_call *c) {
     }
     return status;
 }
-
-NPYEXT_SCALAR(npy_valid, ANYTHING, VALUE, scalars_valid, "npy_valid(array)");
 
 /* ---- items and parts ---- */
 
@@ -319,8 +310,8 @@ static npyx_status scalars_result_part(npyext_call *c) {
 }
 
 /* npy_get_or has a fallback before the indices. */
-static npyx_status scalars_get(npyext_call *c) {
-    bool has_fallback = c->caller == &npyext_npy_get_or.caller, is_inside = false;
+npyx_status npyext_npy_get(npyext_call *c) {
+    bool has_fallback = c->which == 1, is_inside = false;
     if (c->argc < 1 + has_fallback)
         return npyext_call_refuse(c, "takes an array%s and indices", has_fallback ? ", a fallback" : "");
     NPYX_TRY(npyext_call_take_values(c));
@@ -332,10 +323,7 @@ static npyx_status scalars_get(npyext_call *c) {
     return NPYX_DONE;
 }
 
-NPYEXT_SCALAR(npy_get, ANYTHING, VALUE, scalars_get, "npy_get(array, 0)");
-NPYEXT_SCALAR(npy_get_or, ANYTHING, VALUE, scalars_get, "npy_get_or(array, NULL, 0)");
-
-static npyx_status scalars_slice(npyext_call *c) {
+npyx_status npyext_npy_slice(npyext_call *c) {
     npyx_value text;
     int type = sqlite3_value_type(c->argv[1]);
     if (type == SQLITE_NULL)
@@ -349,10 +337,8 @@ static npyx_status scalars_slice(npyext_call *c) {
     return npyext_call_append_view(c);
 }
 
-NPYEXT_SCALAR(npy_slice, ITEMS, BLOB, scalars_slice, "npy_slice(array, '0:10')");
-
 /* A field of a file is a small part of it, mostly wanted as labels: it is not read before it is used. */
-static npyx_status scalars_field(npyext_call *c) {
+npyx_status npyext_npy_field(npyext_call *c) {
     npyx_value text;
     if (sqlite3_value_type(c->argv[1]) == SQLITE_NULL)
         return NPYX_DONE;
@@ -362,25 +348,19 @@ static npyx_status scalars_field(npyext_call *c) {
                                   : npyext_call_append_view(c);
 }
 
-NPYEXT_SCALAR(npy_field, ITEMS, BLOB, scalars_field, "npy_field(array, 'x')");
-
 /* ---- all items ---- */
 
-static npyx_status scalars_json(npyext_call *c) {
+npyx_status npyext_npy_json(npyext_call *c) {
     return npyext_array_value_append_json(&c->value, &c->view, &c->out, &c->error);
 }
 
-NPYEXT_SCALAR(npy_json, VALUES, JSON, scalars_json, "npy_json(array)");
-
-static npyx_status scalars_data(npyext_call *c) {
+npyx_status npyext_npy_data(npyext_call *c) {
     return npyext_array_value_append_items(&c->value, &c->view, true, &c->out, &c->error);
 }
 
-NPYEXT_SCALAR(npy_data, ITEMS, BLOB, scalars_data, "npy_data(array)");
-
 /* ---- a value of any kind ---- */
 
-static npyx_status scalars_datetime(npyext_call *c) {
+npyx_status npyext_npy_datetime(npyext_call *c) {
     npyx_value dtype_text, text;
     const npyx_dtype *dtype = NULL;
     char written[NPYX_DATETIME_TEXT_NBYTES];
@@ -403,8 +383,6 @@ static npyx_status scalars_datetime(npyext_call *c) {
     return NPYX_OK;
 }
 
-NPYEXT_SCALAR(npy_datetime, ANYTHING, TEXT, scalars_datetime, "npy_datetime('2026-01-02', 'M8[ns]')");
-
 /* The key of SipHash: the seed in its first eight bytes, little-endian, and zeros after it. */
 static npyx_status scalars_hash_key(npyext_call *c, uint8_t key[NPYX_SIPHASH_KEY_NBYTES]) {
     memset(key, 0, NPYX_SIPHASH_KEY_NBYTES);
@@ -423,7 +401,7 @@ static npyx_status scalars_hash_key(npyext_call *c, uint8_t key[NPYX_SIPHASH_KEY
 
 /* Never negative, so that `% 100` is a percentage. The bytes of a handle differ from connection to
  * connection, so their hash would never be the same. */
-static npyx_status scalars_hash(npyext_call *c) {
+npyx_status npyext_npy_hash(npyext_call *c) {
     npyx_value value;
     uint8_t key[NPYX_SIPHASH_KEY_NBYTES];
     int type = sqlite3_value_type(c->argv[0]);
@@ -446,5 +424,3 @@ static npyx_status scalars_hash(npyext_call *c) {
     sqlite3_result_int64(c->context, (sqlite3_int64)(hash & INT64_MAX));
     return NPYX_OK;
 }
-
-NPYEXT_SCALAR(npy_hash, ANYTHING, VALUE, scalars_hash, "npy_hash(key)");

@@ -2,8 +2,8 @@
  * The scalar functions of arrays, which npyext.c registers, and what they share: how a call begins, how it
  * ends, and its arguments.
  *
- * A function is a constant npyext_scalar. SQLite calls npyext_scalar_call for all of them: it describes the
- * array that comes first, calls the function's run, and makes `out` the result.
+ * SQLite calls npyext_scalar_call for all of them: it describes the array that comes first, calls the
+ * function, and makes `out` the result.
  */
 #ifndef NPYEXT_SCALARS_H
 #define NPYEXT_SCALARS_H
@@ -16,6 +16,7 @@ typedef struct npyext_call {
     int argc;
     sqlite3_value **argv;
     const npyext_caller *caller;
+    int which; /* of the functions that are run by the same one */
     npyext_array_value value;
     npyx_view view;   /* of the whole array, if its items are read */
     npyx_buffer out;  /* bounded by SQLite's limit on lengths, unless no more than the header is read */
@@ -39,60 +40,68 @@ typedef enum npyext_gives {
     NPYEXT_GIVES_JSON
 } npyext_gives;
 
+/* Runs a call. NPYX_DONE: the result is NULL, because an argument is NULL. */
+typedef npyx_status npyext_scalar_run(npyext_call *c);
+
 typedef struct npyext_scalar {
     npyext_caller caller;
     npyext_takes takes;
     npyext_gives gives;
-    /* NPYX_DONE: the result is NULL, because an argument is NULL. */
-    npyx_status (*run)(npyext_call *c);
+    npyext_scalar_run *run;
+    int which;
 } npyext_scalar;
 
-#define NPYEXT_SCALAR(function, takes, gives, run, call)                                                     \
-    const npyext_scalar npyext_##function = {                                                                \
-        {#function, call}, NPYEXT_TAKES_##takes, NPYEXT_GIVES_##gives, run}
-
 /* Functions of an array, a .npy BLOB or a handle, which is their first argument. */
-extern const npyext_scalar npyext_npy_shape, npyext_npy_dtype, npyext_npy_ndim, npyext_npy_size,
-    npyext_npy_valid, npyext_npy_get, npyext_npy_get_or, npyext_npy_slice, npyext_npy_field, npyext_npy_json,
-    npyext_npy_data;
+npyext_scalar_run npyext_npy_shape, npyext_npy_dtype, npyext_npy_ndim, npyext_npy_size, npyext_npy_valid,
+    npyext_npy_get, npyext_npy_slice, npyext_npy_field, npyext_npy_json, npyext_npy_data;
 
 /* npy_datetime(text, dtype): a date as the items of that dtype are written. */
-extern const npyext_scalar npyext_npy_datetime;
+npyext_scalar_run npyext_npy_datetime;
 
 /* npy_hash(value [, seed]): a hash of the bytes of any BLOB, or of the text of any other value. */
-extern const npyext_scalar npyext_npy_hash;
+npyext_scalar_run npyext_npy_hash;
 
 /* Functions that make an array from something else: npy_from_json(json [, dtype]), npy_from_data(blob, dtype,
  * shape), npy_member(blob, name). The result is a .npy BLOB, byte for byte what numpy.save writes for the
  * same array; it is NULL if an argument is. */
-extern const npyext_scalar npyext_npy_from_json, npyext_npy_from_data, npyext_npy_member;
+npyext_scalar_run npyext_npy_from_json, npyext_npy_from_data, npyext_npy_member;
 
 /* The same from an array, a BLOB or a handle: npy_astype(a, dtype), npy_reshape(a, shape), npy_order(a,
  * order), npy_transpose(a [, axes]). */
-extern const npyext_scalar npyext_npy_astype, npyext_npy_reshape, npyext_npy_order, npyext_npy_transpose;
+npyext_scalar_run npyext_npy_astype, npyext_npy_reshape, npyext_npy_order, npyext_npy_transpose;
 
 /* Arrays that are made when they are read: npy_calc(expression, a, b, ...), npy_concat(source [, member [,
  * axis]]); of BLOBs alone, at once. npy_slice, npy_reshape and npy_astype of such arrays are, too.
- * npy_copy(a): a BLOB of any array. */
-extern const npyext_scalar npyext_npy_calc, npyext_npy_concat, npyext_npy_copy;
+ * npy_copy(a), a BLOB of any array, is npyext_call_append_view. */
+npyext_scalar_run npyext_npy_calc, npyext_npy_concat;
 
 /* Statistics: npy_sum(a [, axis]) and so on. Of all items, the result is a value; with axes, it is a .npy of
  * the axes that are left, or a value if none is. NaN and NaT do not count. */
-extern const npyext_scalar npyext_npy_sum, npyext_npy_mean, npyext_npy_std, npyext_npy_min, npyext_npy_max,
-    npyext_npy_argmin, npyext_npy_argmax, npyext_npy_median;
+typedef enum npyext_statistic {
+    NPYEXT_STATISTIC_SUM,
+    NPYEXT_STATISTIC_MEAN,
+    NPYEXT_STATISTIC_STD,
+    NPYEXT_STATISTIC_MIN,
+    NPYEXT_STATISTIC_MAX,
+    NPYEXT_STATISTIC_ARGMIN,
+    NPYEXT_STATISTIC_ARGMAX,
+    NPYEXT_STATISTIC_MEDIAN
+} npyext_statistic;
+
+npyext_scalar_run npyext_statistic_run;
 
 /* npy_dot(a, b) and npy_distance(a, b [, metric]), of two vectors; npy_norm(a [, ord]), of one array;
  * npy_corrcoef(a [, rowvar]), of its rows or columns. */
-extern const npyext_scalar npyext_npy_dot, npyext_npy_distance, npyext_npy_norm, npyext_npy_corrcoef;
+npyext_scalar_run npyext_npy_dot, npyext_npy_distance, npyext_npy_norm, npyext_npy_corrcoef;
 
 /* npy_sketch(array [, k]): the distribution of its items in a few KB. npy_sketch_quantile(sketch, q): a
  * quantile from such a BLOB. */
-extern const npyext_scalar npyext_npy_sketch, npyext_npy_sketch_quantile;
+npyext_scalar_run npyext_npy_sketch, npyext_npy_sketch_quantile;
 
 /* Arrays to look at: npy_png(a [, cmap [, vmin, vmax]]), a PNG as a BLOB; npy_plot(a [, title]), an SVG;
  * npy_spark(a [, width [, vmin, vmax]]), a line of characters; npy_preview(a [, n]), a line as NumPy prints
  * it. */
-extern const npyext_scalar npyext_npy_png, npyext_npy_plot, npyext_npy_spark, npyext_npy_preview;
+npyext_scalar_run npyext_npy_png, npyext_npy_plot, npyext_npy_spark, npyext_npy_preview;
 
 /* xFunc for sqlite3_create_function_v2; its user data is an npyext_registration. */
 void npyext_scalar_call(sqlite3_context *context, int argc, sqlite3_value **argv);

@@ -7,7 +7,7 @@
 
 /* ---- npy_sketch(array [, k]) ---- */
 
-static npyx_status sketch_run(npyext_call *c) {
+npyx_status npyext_npy_sketch(npyext_call *c) {
     npyx_source *source = NULL;
     npyx_sketch sketch;
     int64_t k = NPYX_SKETCH_DEFAULT_K;
@@ -23,8 +23,6 @@ static npyx_status sketch_run(npyext_call *c) {
     npyx_sketch_end(&sketch);
     return status;
 }
-
-NPYEXT_SCALAR(npy_sketch, ITEMS, BLOB, sketch_run, "npy_sketch(array)");
 
 /* ---- sketches as arguments ---- */
 
@@ -54,7 +52,7 @@ static npyx_status sketch_read_q(npyext_call *c, double *q) {
     return npyext_call_fault(c, npyx_quantile_check(*q, &c->error));
 }
 
-static npyx_status sketch_quantile_run(npyext_call *c) {
+npyx_status npyext_npy_sketch_quantile(npyext_call *c) {
     npyx_sketch sketch;
     double q;
     NPYX_TRY(sketch_read_q(c, &q));
@@ -66,8 +64,6 @@ static npyx_status sketch_quantile_run(npyext_call *c) {
     npyx_sketch_end(&sketch);
     return npyext_call_fault(c, status);
 }
-
-NPYEXT_SCALAR(npy_sketch_quantile, ANYTHING, VALUE, sketch_quantile_run, "npy_sketch_quantile(sketch, q)");
 
 /* ---- npy_sketch_merge(sketch) ---- */
 

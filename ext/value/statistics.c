@@ -12,20 +12,9 @@
 #include "stat/reduction.h"
 #include "walk/reader.h"
 
-typedef enum statistic {
-    STATISTIC_SUM,
-    STATISTIC_MEAN,
-    STATISTIC_STD,
-    STATISTIC_MIN,
-    STATISTIC_MAX,
-    STATISTIC_ARGMIN,
-    STATISTIC_ARGMAX,
-    STATISTIC_MEDIAN
-} statistic;
-
 typedef struct statistic_call {
     npyext_call *c;
-    statistic statistic;
+    npyext_statistic statistic;
     const char *word; /* the function's name after `npy_` */
     npyx_dtype dtype; /* of the result */
     bool axes[NPYX_MAX_NDIM];
@@ -54,21 +43,21 @@ static npyx_type statistic_type_of_sum(const npyx_dtype *dtype) {
 }
 
 /* The type of the result's items; NPYX_NTYPES if items of this dtype have no such statistic. */
-static npyx_type statistic_type_of(statistic statistic, const npyx_dtype *dtype) {
-    bool is_mean = statistic == STATISTIC_MEAN, is_real = npyx_dtype_is_real(dtype);
+static npyx_type statistic_type_of(npyext_statistic statistic, const npyx_dtype *dtype) {
+    bool is_mean = statistic == NPYEXT_STATISTIC_MEAN, is_real = npyx_dtype_is_real(dtype);
     bool has_order =
         is_real || npyx_type_is_date(dtype->type) || dtype->type == NPYX_BYTES || dtype->type == NPYX_TEXT;
     switch (statistic) {
-    case STATISTIC_SUM: return statistic_type_of_sum(dtype);
-    case STATISTIC_MIN:
-    case STATISTIC_MAX: return has_order ? dtype->type : NPYX_NTYPES;
-    case STATISTIC_ARGMIN:
-    case STATISTIC_ARGMAX: return has_order ? NPYX_I8 : NPYX_NTYPES;
+    case NPYEXT_STATISTIC_SUM: return statistic_type_of_sum(dtype);
+    case NPYEXT_STATISTIC_MIN:
+    case NPYEXT_STATISTIC_MAX: return has_order ? dtype->type : NPYX_NTYPES;
+    case NPYEXT_STATISTIC_ARGMIN:
+    case NPYEXT_STATISTIC_ARGMAX: return has_order ? NPYX_I8 : NPYX_NTYPES;
     default: break;
     }
     if (is_mean && npyx_dtype_kind(dtype) == 'c')
         return NPYX_C16;
-    if (dtype->type == NPYX_DATETIME && statistic != STATISTIC_STD)
+    if (dtype->type == NPYX_DATETIME && statistic != NPYEXT_STATISTIC_STD)
         return NPYX_DATETIME;
     return is_real || dtype->type == NPYX_TIMEDELTA ? NPYX_F8 : NPYX_NTYPES;
 }
@@ -130,14 +119,14 @@ static bool statistic_put_place(const npyx_reduction *reduction, const npyx_stat
 static bool statistic_put(const statistic_call *s, const npyx_reduction *reduction, const npyx_stats *stats,
                           uint8_t *item) {
     switch (s->statistic) {
-    case STATISTIC_SUM: statistic_put_sum(stats, item); return true;
-    case STATISTIC_MEAN: statistic_put_mean(stats, item); return true;
-    case STATISTIC_STD:
+    case NPYEXT_STATISTIC_SUM: statistic_put_sum(stats, item); return true;
+    case NPYEXT_STATISTIC_MEAN: statistic_put_mean(stats, item); return true;
+    case NPYEXT_STATISTIC_STD:
         statistic_put_f64(sqrt(npyx_stats_m2(stats) / (double)stats->count), item);
         return true;
-    case STATISTIC_MIN: return statistic_put_extreme(stats, NPYX_LEAST, item);
-    case STATISTIC_MAX: return statistic_put_extreme(stats, NPYX_GREATEST, item);
-    case STATISTIC_ARGMIN: return statistic_put_place(reduction, stats, NPYX_LEAST, item);
+    case NPYEXT_STATISTIC_MIN: return statistic_put_extreme(stats, NPYX_LEAST, item);
+    case NPYEXT_STATISTIC_MAX: return statistic_put_extreme(stats, NPYX_GREATEST, item);
+    case NPYEXT_STATISTIC_ARGMIN: return statistic_put_place(reduction, stats, NPYX_LEAST, item);
     default: return statistic_put_place(reduction, stats, NPYX_GREATEST, item);
     }
 }
@@ -146,11 +135,11 @@ static bool statistic_put(const statistic_call *s, const npyx_reduction *reducti
 
 /* Numbers have SQL's aggregates: a query that passes one has mixed them up. */
 static npyx_status statistic_take(statistic_call *s) {
-    static const char *const aggregates[] = {[STATISTIC_SUM] = "sum",
-                                             [STATISTIC_MEAN] = "avg",
-                                             [STATISTIC_MIN] = "min",
-                                             [STATISTIC_MAX] = "max",
-                                             [STATISTIC_MEDIAN] = NULL};
+    static const char *const aggregates[] = {[NPYEXT_STATISTIC_SUM] = "sum",
+                                             [NPYEXT_STATISTIC_MEAN] = "avg",
+                                             [NPYEXT_STATISTIC_MIN] = "min",
+                                             [NPYEXT_STATISTIC_MAX] = "max",
+                                             [NPYEXT_STATISTIC_MEDIAN] = NULL};
     npyext_call *c = s->c;
     int type = sqlite3_value_type(c->argv[0]);
     if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
@@ -181,7 +170,7 @@ static npyx_status statistic_check_sum(const statistic_call *s, const npyx_stats
     char text[NPYX_WIDE_TEXT_NBYTES + 1];
     bool is_whole = stats->form == NPYX_STATS_INTEGER || stats->form == NPYX_STATS_WIDE;
     bool fits = s->dtype.type == NPYX_U8 ? stats->wide_sum.high == 0 : npyx_wide_is_i64(stats->wide_sum);
-    if (!is_whole || s->statistic != STATISTIC_SUM || fits)
+    if (!is_whole || s->statistic != NPYEXT_STATISTIC_SUM || fits)
         return NPYX_OK;
     text[npyx_wide_text(stats->wide_sum, text)] = '\0';
     return npyx_refuse(&s->c->error, "the sum is %s, which does not fit %s", text,
@@ -190,7 +179,7 @@ static npyx_status statistic_check_sum(const statistic_call *s, const npyx_stats
 
 /* Whether it needs an item's position. */
 static bool statistic_is_place(const statistic_call *s) {
-    return s->statistic == STATISTIC_ARGMIN || s->statistic == STATISTIC_ARGMAX;
+    return s->statistic == NPYEXT_STATISTIC_ARGMIN || s->statistic == NPYEXT_STATISTIC_ARGMAX;
 }
 
 /* Begins the array of the axes that are left, with an item for each coordinate; *item is the first. */
@@ -257,7 +246,7 @@ static npyx_status statistic_add_small(const statistic_call *s) {
         NPYX_TRY(npyx_check_memory(extremes, &c->error));
     }
     npyx_stats_init(&stats, dtype, extremes);
-    stats.skips_moments = s->statistic != STATISTIC_STD;
+    stats.skips_moments = s->statistic != NPYEXT_STATISTIC_STD;
     npyx_stats_add(&stats, c->value.bytes + c->view.off, c->value.array->nelem);
     return statistic_result(s, NULL, &stats);
 }
@@ -306,7 +295,7 @@ static void statistic_look(statistic_greatest *greatest, const double *reals, do
 static npyx_status statistic_find_places(const statistic_call *s, npyx_reals *reals, uint8_t *item) {
     static const statistic_greatest nothing = {-INFINITY, -1, -1};
     const int64_t length = s->c->view.shape[s->c->view.ndim - 1];
-    const double sign = s->statistic == STATISTIC_ARGMIN ? -1 : 1;
+    const double sign = s->statistic == NPYEXT_STATISTIC_ARGMIN ? -1 : 1;
     statistic_greatest greatest = nothing;
     int64_t at = 0;
     npyx_status status;
@@ -347,7 +336,7 @@ static npyx_status statistic_reduce(const statistic_call *s) {
     npyx_reduction reduction = {0};
     const npyx_reduction_options options = {.axes = s->has_axes ? s->axes : NULL,
                                             .is_in_order = statistic_is_place(s),
-                                            .skips_moments = s->statistic != STATISTIC_STD};
+                                            .skips_moments = s->statistic != NPYEXT_STATISTIC_STD};
     npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     if (statistic_is_place_in_rows(s))
@@ -409,26 +398,13 @@ static npyx_status median_find(const statistic_call *s) {
     return status;
 }
 
-static npyx_status statistic_run(npyext_call *c, statistic statistic) {
-    statistic_call s = {.c = c, .statistic = statistic, .word = c->caller->name + strlen("npy_")};
+npyx_status npyext_statistic_run(npyext_call *c) {
+    statistic_call s = {
+        .c = c, .statistic = (npyext_statistic)c->which, .word = c->caller->name + strlen("npy_")};
     NPYX_TRY(statistic_take(&s));
     NPYX_TRY(npyext_call_axes(c, 1, s.axes, &s.has_axes));
     NPYX_TRY(statistic_find_dtype(&s));
-    if (statistic == STATISTIC_MEDIAN)
+    if (s.statistic == NPYEXT_STATISTIC_MEDIAN)
         return median_find(&s);
     return statistic_is_small(&s) ? statistic_add_small(&s) : statistic_reduce(&s);
 }
-
-#define STATISTIC(name, of)                                                                                  \
-    static npyx_status statistic_##name(npyext_call *c) {                                                    \
-        return statistic_run(c, (of));                                                                       \
-    }                                                                                                        \
-    NPYEXT_SCALAR(npy_##name, ANYTHING, VALUE, statistic_##name, "npy_" #name "(array)")
-STATISTIC(sum, STATISTIC_SUM);
-STATISTIC(mean, STATISTIC_MEAN);
-STATISTIC(std, STATISTIC_STD);
-STATISTIC(min, STATISTIC_MIN);
-STATISTIC(max, STATISTIC_MAX);
-STATISTIC(argmin, STATISTIC_ARGMIN);
-STATISTIC(argmax, STATISTIC_ARGMAX);
-STATISTIC(median, STATISTIC_MEDIAN);

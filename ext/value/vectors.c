@@ -139,16 +139,14 @@ static npyx_status vector_compare(npyext_call *c, npyx_metric metric, double *di
     return status;
 }
 
-static npyx_status vector_dot(npyext_call *c) {
+npyx_status npyext_npy_dot(npyext_call *c) {
     double distance = 0;
     NPYX_TRY(vector_compare(c, NPYX_DOT, &distance));
     sqlite3_result_double(c->context, 0 - distance);
     return NPYX_OK;
 }
 
-NPYEXT_SCALAR(npy_dot, ANYTHING, VALUE, vector_dot, "npy_dot(array, other)");
-
-static npyx_status vector_distance(npyext_call *c) {
+npyx_status npyext_npy_distance(npyext_call *c) {
     npyx_metric metric = NPYX_EUCLIDEAN;
     npyx_value text;
     double distance = 0;
@@ -160,8 +158,6 @@ static npyx_status vector_distance(npyext_call *c) {
     sqlite3_result_double(c->context, distance);
     return NPYX_OK;
 }
-
-NPYEXT_SCALAR(npy_distance, ANYTHING, VALUE, vector_distance, "npy_distance(array, other, 'cosine')");
 
 /* ---- norms ---- */
 
@@ -293,7 +289,7 @@ static npyx_status norm_append(npyext_call *c, npyx_source *source, const vector
     return status == NPYX_DONE ? npyext_call_give(c, NPYEXT_GIVES_BLOB) : status;
 }
 
-static npyx_status vector_norm_of(npyext_call *c) {
+npyx_status npyext_npy_norm(npyext_call *c) {
     vector_norm norm = {.ord = 2};
     npyx_source *source = NULL;
     npyx_dtype part;
@@ -329,8 +325,6 @@ static npyx_status vector_norm_of(npyext_call *c) {
     return NPYX_OK;
 }
 
-NPYEXT_SCALAR(npy_norm, ANYTHING, VALUE, vector_norm_of, "npy_norm(array)");
-
 /* ---- npy_corrcoef(a [, rowvar]) ---- */
 
 /* Whether rows are variables, which is NumPy's default. */
@@ -361,7 +355,7 @@ static npyx_status corrcoef_find_axes(npyext_call *c, bool rowvar) {
                        rowvar ? ", and rowvar = 0 takes columns as variables" : "");
 }
 
-static npyx_status corrcoef_run(npyext_call *c) {
+npyx_status npyext_npy_corrcoef(npyext_call *c) {
     npyx_source *source = NULL;
     bool rowvar;
     uint8_t *items = NULL;
@@ -375,5 +369,3 @@ static npyx_status corrcoef_run(npyext_call *c) {
     /* aligned: a header's length is a multiple of 64 */
     return npyx_correlation(source, &c->view, (double *)(void *)items, &c->error);
 }
-
-NPYEXT_SCALAR(npy_corrcoef, ITEMS, BLOB, corrcoef_run, "npy_corrcoef(array)");
