@@ -111,8 +111,7 @@ npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *byt
             return status;
     }
     if (!npyext_handle_read(&connection->handle_key, bytes, nbytes, &handle))
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the handle is not one that npy_file made on this connection");
+        return npyx_refuse(error, "the handle is not one that npy_file made on this connection");
     found = memo_replace(connection, bytes, nbytes);
     npyx_buffer_append_char(&found->key, '\0');
     NPYX_TRY(npyx_buffer_check(&found->key, error));

@@ -16,7 +16,7 @@ static npyx_status read_root(npyext_policy *policy, npyx_host *host, npyx_error 
     if (folder == NULL)
         return NPYX_OK;
     if (folder[0] == '\0') /* somebody meant to confine paths */
-        return npyx_fail(error, NPYX_INVALID, -1, "NPYEXT_ROOT is empty; name a folder, or unset it");
+        return npyx_refuse(error, "NPYEXT_ROOT is empty; name a folder, or unset it");
     npyx_status status = npyx_root_open(&policy->root, host, folder, error);
     if (status == NPYX_NOMEM)
         return status;
@@ -41,9 +41,8 @@ static npyx_status read_nthreads(npyx_host *host, npyx_error *error) {
                    : nthreads > 1000            ? 1000
                                                 : nthreads * 10 + (*digit - '0');
     if (nthreads < 0)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "NPYEXT_THREADS=%.*s is not a number of threads; give 1 to %d, or unset it",
-                         SHOWN_NBYTES, text, (int)NPYX_MAX_NTHREADS);
+        return npyx_refuse(error, "NPYEXT_THREADS=%.*s is not a number of threads; give 1 to %d, or unset it",
+                           SHOWN_NBYTES, text, (int)NPYX_MAX_NTHREADS);
     host->nthreads = nthreads < NPYX_MAX_NTHREADS ? (int)nthreads : NPYX_MAX_NTHREADS;
     return NPYX_OK;
 }
@@ -81,15 +80,13 @@ npyx_status npyext_policy_check_name(const npyext_policy *policy, const char *na
                                      npyx_error *error) {
     if (policy->entry_point != NPYEXT_ENTRY_BLOB)
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "%s names a file, and npyext was loaded by %s, which opens none; give %s", name,
-                     npyext_entry_name(policy->entry_point), wanted);
+    return npyx_refuse(error, "%s names a file, and npyext was loaded by %s, which opens none; give %s", name,
+                       npyext_entry_name(policy->entry_point), wanted);
 }
 
 npyx_status npyext_policy_check_writing(const npyext_policy *policy, const char *what, npyx_error *error) {
     if (policy->entry_point == NPYEXT_ENTRY_ALL)
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "%s writes a file, and npyext was loaded by %s, which writes none", what,
-                     npyext_entry_name(policy->entry_point));
+    return npyx_refuse(error, "%s writes a file, and npyext was loaded by %s, which writes none", what,
+                       npyext_entry_name(policy->entry_point));
 }

@@ -25,20 +25,19 @@ static int64_t statement_tick(sqlite3_context *context, npyext_connection *conne
 
 static npyx_status fail_type(const npyext_caller *caller, sqlite3_value *argument, npyx_error *error) {
     if (sqlite3_value_type(argument) != SQLITE_TEXT)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "a number is not an array; pass a .npy BLOB, or a handle from npy_file");
+        return npyx_refuse(error, "a number is not an array; pass a .npy BLOB, or a handle from npy_file");
     const char *text = (const char *)sqlite3_value_text(argument);
     NPYX_TRY(npyx_check_memory(text, error));
     char quoted[300];
     sqlite3_snprintf(sizeof quoted, quoted, "%!.60Q", text);
     if (text[0] == '[')
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "%s is a TEXT; npy_from_json makes an array from JSON, and npy_rows has each row as "
-                         "an array in its column `array`",
-                         quoted);
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "%s is a TEXT; to open a path, use npy_file, as in SELECT %s FROM npy_file(%s)", quoted,
-                     caller->call, quoted);
+        return npyx_refuse(
+            error,
+            "%s is a TEXT; npy_from_json makes an array from JSON, and npy_rows has each row as "
+            "an array in its column `array`",
+            quoted);
+    return npyx_refuse(error, "%s is a TEXT; to open a path, use npy_file, as in SELECT %s FROM npy_file(%s)",
+                       quoted, caller->call, quoted);
 }
 
 /* For a BLOB that is not a .npy: says what it is. */
@@ -48,10 +47,10 @@ static npyx_status fail_blob(npyext_array_value *value, const npyext_caller *cal
                               error));
     npyx_format format = archive->format;
     npyx_archive_close(archive);
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "is %s .%s, which may contain several arrays; use npy_file to choose one, as in "
-                     "SELECT name, %s FROM npy_file(blob)",
-                     format == NPYX_FORMAT_NPZ ? "an" : "a", npyx_format_name(format), caller->call);
+    return npyx_refuse(error,
+                       "is %s .%s, which may contain several arrays; use npy_file to choose one, as in "
+                       "SELECT name, %s FROM npy_file(blob)",
+                       format == NPYX_FORMAT_NPZ ? "an" : "a", npyx_format_name(format), caller->call);
 }
 
 /* Bytes after an array are ignored, unless they are another array. */
@@ -378,7 +377,7 @@ npyx_status npyext_member_check(const npyext_argument *member, npyx_error *error
     if (!npyext_argument_is_given(member) || member->type == SQLITE_TEXT ||
         npyext_argument_is_whole(member, &index))
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1, "member must be an array's name (TEXT) or its idx (INTEGER)");
+    return npyx_refuse(error, "member must be an array's name (TEXT) or its idx (INTEGER)");
 }
 
 npyx_status npyext_member_find(npyx_archive *archive, const npyext_argument *member, int64_t *index,

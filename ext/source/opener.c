@@ -41,7 +41,7 @@ static npyx_status files_add_range(npyext_files *files, const char *path, size_t
                                    npyext_part part, npyx_error *error) {
     npyx_host *host = files->paths.arena.host;
     if (strlen(path) != path_nbytes)
-        return npyx_fail(error, NPYX_INVALID, -1, "a path contains a NUL character");
+        return npyx_refuse(error, "a path contains a NUL character");
     NPYX_TRY(npyext_paths_append(&files->paths, path, path_nbytes, error));
     while (files->nparts < (int64_t)files->paths.npaths) {
         npyext_part *parts =
@@ -55,8 +55,8 @@ static npyx_status files_add_range(npyext_files *files, const char *path, size_t
 }
 
 static npyx_status fail_range(npyx_error *error) {
-    return npyx_fail(
-        error, NPYX_INVALID, -1,
+    return npyx_refuse(
+        error,
         "a range of a file must have exactly the keys path (a string), offset and nbytes (non-negative "
         "integers), as in {\"path\": \"x.tar\", \"offset\": 1536, \"nbytes\": 4224}");
 }
@@ -181,7 +181,7 @@ static npyx_status add_json_range(npyext_connection *connection, npyext_files *f
 static npyx_status add_path_or_pattern(npyext_files *files, const char *text, size_t nbytes,
                                        npyx_error *error) {
     if (strlen(text) != nbytes)
-        return npyx_fail(error, NPYX_INVALID, -1, "a path contains a NUL character");
+        return npyx_refuse(error, "a path contains a NUL character");
     bool is_path = !npyext_pattern_is_pattern(text);
     if (!is_path)
         NPYX_TRY(npyx_path_exists(files->paths.arena.host, text, &is_path, error));
@@ -208,9 +208,8 @@ static npyx_status add_list_entry(npyext_connection *connection, npyext_files *f
         return add_path_or_pattern(files, value, nbytes, error);
     if (value[0] == '{')
         return add_json_range(connection, files, value, nbytes, error);
-    return npyx_fail(
-        error, NPYX_INVALID, -1,
-        "entry %lld of the list, counted from 0, is %.*s, and neither a path nor a pattern in quotes",
+    return npyx_refuse(
+        error, "entry %lld of the list, counted from 0, is %.*s, and neither a path nor a pattern in quotes",
         (long long)sqlite3_column_int64(statement, 2), (int)(nbytes < SHOWN_NBYTES ? nbytes : SHOWN_NBYTES),
         value);
 }
@@ -251,8 +250,8 @@ static npyx_status add_handle(npyext_connection *connection, npyext_files *files
                               const npyext_argument *source, npyx_error *error) {
     npyext_handle handle;
     if (!npyext_handle_read(&connection->handle_key, source->bytes, source->nbytes, &handle))
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the source is a handle, but not one that npy_file made on this connection");
+        return npyx_refuse(error,
+                           "the source is a handle, but not one that npy_file made on this connection");
     files->handle_index = handle.index;
     files->handle_stamp = handle.stamp;
     NPYX_TRY(npyext_paths_append(&files->paths, handle.path, handle.path_nbytes, error));
@@ -285,8 +284,8 @@ npyx_status npyext_files_resolve(npyext_connection *connection, const npyext_arg
         return NPYX_OK;
     }
     if (source->type != SQLITE_TEXT)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the source is a number; give a path, a pattern, a JSON array of them, or a BLOB");
+        return npyx_refuse(error,
+                           "the source is a number; give a path, a pattern, a JSON array of them, or a BLOB");
     const char *text = source->bytes;
     size_t blank_nbytes = strspn(text, " \t\r\n");
     bool is_list = text[blank_nbytes] == '[', is_path = !is_list && text[blank_nbytes] != '{';

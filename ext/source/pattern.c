@@ -496,7 +496,7 @@ static npyx_status split_pattern(pattern_walk *walk, npyx_error *error) {
         if (text[0] == '\0' || is_repeated)
             continue;
         if (walk->nparts + 1 == PARTS_MAX) /* one is reserved for the `*` */
-            return npyx_fail(error, NPYX_INVALID, -1, "the pattern has more than %d parts", PARTS_MAX - 1);
+            return npyx_refuse(error, "the pattern has more than %d parts", PARTS_MAX - 1);
         part_kind kind = is_deep ? PART_DEEP : is_wild ? PART_WILD : PART_LITERAL;
         walk->parts[walk->nparts++] = (pattern_part){.kind = kind, .text = text};
     } while (slash != NULL);
@@ -509,8 +509,7 @@ static npyx_status split_pattern(pattern_walk *walk, npyx_error *error) {
 /* Appends what one pattern without braces matches, unsorted. */
 static npyx_status walk_pattern(pattern_walk *walk, const npyx_buffer *pattern, npyx_error *error) {
     if (pattern->status == NPYX_TOOBIG)
-        return npyx_fail(error, NPYX_INVALID, -1, "the pattern makes a path of more than %d bytes",
-                         (int)PATTERN_NBYTES_MAX);
+        return npyx_refuse(error, "the pattern makes a path of more than %d bytes", (int)PATTERN_NBYTES_MAX);
     npyx_buffer_reset(&walk->text);
     npyx_buffer_append(&walk->text, pattern->bytes, pattern->nbytes);
     npyx_buffer_append_char(&walk->text, '\0');

@@ -47,21 +47,20 @@ static npyx_status check_braces(braces *braces, size_t *nitems_max, npyx_error *
     for (size_t off = 0; off < braces->pattern_nbytes; off++) {
         char c = braces->pattern[off];
         if (c == '}' && depth == 0)
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             "the pattern has no '{' for its '}' at byte %zu (write ? for a brace in a name)",
-                             off);
+            return npyx_refuse(
+                error, "the pattern has no '{' for its '}' at byte %zu (write ? for a brace in a name)", off);
         if (c == '{' && depth++ == 0)
             outermost_off = off;
         *nitems_max += c == '{' || (depth > 0 && (c == ',' || c == '}'));
         depth -= c == '}';
     }
     if (depth > 0)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the pattern has no '}' for its '{' at byte %zu (write ? for a brace in a name)",
-                         outermost_off);
+        return npyx_refuse(error,
+                           "the pattern has no '}' for its '{' at byte %zu (write ? for a brace in a name)",
+                           outermost_off);
     if (*nitems_max > BRACES_MAX)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the pattern has more than %d braces and commas inside braces", (int)BRACES_MAX);
+        return npyx_refuse(error, "the pattern has more than %d braces and commas inside braces",
+                           (int)BRACES_MAX);
     return NPYX_OK;
 }
 
@@ -94,10 +93,11 @@ static npyx_status compile_range(const char *pattern, brace *group, size_t close
     bool is_range = read_range_end(&first, &group->first, &group->width, &is_padded) && first == dots &&
                     read_range_end(&last, &group->last, &group->width, &is_padded) && last == end;
     if (!is_range)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the range in the braces at byte %zu of the pattern needs whole numbers of at most "
-                         "%d digits, as in {000..127}",
-                         group->off, (int)RANGE_DIGITS_MAX);
+        return npyx_refuse(
+            error,
+            "the range in the braces at byte %zu of the pattern needs whole numbers of at most "
+            "%d digits, as in {000..127}",
+            group->off, (int)RANGE_DIGITS_MAX);
     if (!is_padded)
         group->width = 0;
     int64_t distance = group->last - group->first;
@@ -149,8 +149,8 @@ static npyx_status compile_braces(braces *braces, npyx_error *error) {
             group = braces->items[group].outer;
             size_t *product = group == NONE ? &npatterns : &braces->items[group].npatterns;
             if (factor > PATTERNS_MAX / *product)
-                return npyx_fail(error, NPYX_INVALID, -1,
-                                 "the braces of the pattern make more than %d patterns", (int)PATTERNS_MAX);
+                return npyx_refuse(error, "the braces of the pattern make more than %d patterns",
+                                   (int)PATTERNS_MAX);
             *product *= factor;
         }
     }
