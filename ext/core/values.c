@@ -6,7 +6,7 @@
 
 /* ---- arguments ---- */
 
-npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value, npyx_error *error) {
+npyx_status npyext_argument_borrow(npyext_argument *argument, sqlite3_value *value, npyx_error *error) {
     npyx_value read;
     *argument = (npyext_argument){.type = sqlite3_value_type(value)};
     NPYX_TRY(npyext_value_read(value, &read, error));
@@ -14,12 +14,17 @@ npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value
     argument->real = read.real;
     argument->bytes = read.bytes;
     argument->nbytes = read.nbytes;
-    if (read.bytes == NULL || (read.kind == NPYX_VALUE_BLOB && sqlite3_value_frombind(value)))
+    return NPYX_OK;
+}
+
+npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value, npyx_error *error) {
+    NPYX_TRY(npyext_argument_borrow(argument, value, error));
+    if (argument->bytes == NULL || (argument->type == SQLITE_BLOB && sqlite3_value_frombind(value)))
         return NPYX_OK;
-    argument->owned = sqlite3_malloc64(read.nbytes + 1);
+    argument->owned = sqlite3_malloc64(argument->nbytes + 1);
     NPYX_TRY(npyx_check_memory(argument->owned, error));
-    memcpy(argument->owned, read.bytes, read.nbytes);
-    argument->owned[read.nbytes] = '\0';
+    memcpy(argument->owned, argument->bytes, argument->nbytes);
+    argument->owned[argument->nbytes] = '\0';
     argument->bytes = argument->owned;
     return NPYX_OK;
 }

@@ -25,8 +25,10 @@ typedef struct npyext_argument {
     char *owned; /* what to free: NULL for a bound BLOB, which is used in place */
 } npyext_argument;
 
-/* A BLOB bound to a parameter is not copied: it stays where it is until its statement is reset, which closes
- * the cursor first. */
+/* An argument in place, which lives as long as the value is unchanged. */
+npyx_status npyext_argument_borrow(npyext_argument *argument, sqlite3_value *value, npyx_error *error);
+/* A copy of one. A BLOB bound to a parameter is not copied: it stays where it is until its statement is
+ * reset, which closes the cursor first. */
 npyx_status npyext_argument_copy(npyext_argument *argument, sqlite3_value *value, npyx_error *error);
 void npyext_argument_clear(npyext_argument *argument);
 /* Whether a copy of the value would be the same. */

@@ -2,18 +2,6 @@
  * are read; and npy_copy(array), which makes a BLOB of any array. */
 #include "scalars.h"
 
-/* An argument in place. NPYX_DONE if it is NULL. */
-static npyx_status borrow(npyext_call *c, int number, npyext_argument *argument) {
-    npyx_value value;
-    NPYX_TRY(npyext_value_read(c->argv[number], &value, &c->error));
-    *argument = (npyext_argument){.type = sqlite3_value_type(c->argv[number]),
-                                  .integer = value.integer,
-                                  .real = value.real,
-                                  .bytes = value.bytes,
-                                  .nbytes = value.nbytes};
-    return argument->type == SQLITE_NULL ? NPYX_DONE : NPYX_OK;
-}
-
 /* What takes the place of a path has at most 100 characters of a text, each of at most four bytes, and never
  * ends in the middle of one. */
 enum { SHOWN_NBYTES = 512 };
@@ -58,7 +46,9 @@ npyx_status npyext_npy_calc(npyext_call *c) {
         return npyext_call_refuse(
             c, "takes an expression and its operands, a to z, as in npy_calc('a - b', x, y)");
     for (int i = 0; i < c->argc; i++) {
-        NPYX_TRY(borrow(c, i, &recipe.arguments[i]));
+        NPYX_TRY(npyext_argument_borrow(&recipe.arguments[i], c->argv[i], &c->error));
+        if (recipe.arguments[i].type == SQLITE_NULL)
+            return NPYX_DONE;
         is_lazy |= i > 0 && is_handle(&recipe.arguments[i]);
     }
     if (recipe.arguments[0].type != SQLITE_TEXT)
@@ -73,13 +63,13 @@ npyx_status npyext_npy_concat(npyext_call *c) {
     npyext_recipe recipe = {.kind = NPYEXT_RECIPE_CONCAT, .narguments = 3};
     char shown[SHOWN_NBYTES];
     for (int i = 0; i < c->argc; i++) {
-        npyx_status status = borrow(c, i, &recipe.arguments[i]);
-        if (status != NPYX_OK && (status != NPYX_DONE || i == 0))
-            return status;
-        if (status == NPYX_DONE) /* as if it were left out */
+        NPYX_TRY(npyext_argument_borrow(&recipe.arguments[i], c->argv[i], &c->error));
+        if (recipe.arguments[i].type == SQLITE_NULL) /* as if it were left out */
             recipe.arguments[i] = (npyext_argument){0};
     }
     const npyext_argument *source = &recipe.arguments[0];
+    if (source->type == 0)
+        return NPYX_DONE;
     if (source->type == SQLITE_BLOB && !is_handle(source))
         return make_now(c, &recipe);
     sqlite3_snprintf(sizeof shown, shown, "npy_concat(%!.100Q)",

@@ -77,15 +77,13 @@ bool npyext_call_is_lazy(const npyext_call *c) {
 }
 
 npyx_status npyext_call_stay_lazy(npyext_call *c, npyext_recipe_kind kind) {
-    npyx_value handle, change;
+    npyx_value change;
     char shown[512]; /* 100 characters of texts, each of at most four bytes, and the function's name */
-    NPYX_TRY(npyext_value_read(c->argv[0], &handle, &c->error));
+    npyext_recipe recipe = {.kind = kind, .narguments = 2};
+    NPYX_TRY(npyext_argument_borrow(&recipe.arguments[0], c->argv[0], &c->error));
     NPYX_TRY(npyext_value_text(c->argv[1], &change, &c->error));
-    npyext_recipe recipe = {
-        .kind = kind,
-        .narguments = 2,
-        .arguments = {{.type = SQLITE_BLOB, .bytes = handle.bytes, .nbytes = handle.nbytes},
-                      {.type = SQLITE_TEXT, .bytes = change.bytes, .nbytes = change.nbytes}}};
+    recipe.arguments[1] =
+        (npyext_argument){.type = SQLITE_TEXT, .bytes = change.bytes, .nbytes = change.nbytes};
     sqlite3_snprintf(sizeof shown, shown, "%s(%!.60s, %!.40Q)", c->caller->name, c->value.known->path,
                      change.bytes);
     return npyext_lazy_append_handle(c->value.connection, &recipe, shown, &c->out, &c->error);
