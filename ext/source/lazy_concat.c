@@ -21,19 +21,22 @@ typedef struct lazy_concat {
     concat_part *parts;
     int64_t *ends;
     int64_t nparts, capacity_nparts, capacity_nends;
-    int64_t tick;    /* of the opening; files with several parts stay open from the first to the last */
-    uint64_t stamp;  /* of all files */
-    uint64_t ctimes; /* of all files when they were looked at: changes that restore size and time show here */
+    int64_t tick;   /* of the opening; files with several parts stay open from the first to the last */
+    uint64_t stamp; /* of all files */
+    uint64_t touch; /* the same with their ctimes: changes that restore size and time show here */
 } lazy_concat;
 
 /* ---- the files ---- */
 
 /* A stamp that goes on from the one of the files before. A part that is a range has its place in the source,
  * which is the recipe's. */
-static uint64_t stamp_next(const lazy_concat *lazy, uint64_t stamp, const char *path, uint64_t file_stamp) {
-    const uint8_t *key = lazy->base.connection->handle_key.bytes;
-    const uint64_t words[] = {stamp, path == NULL ? 0 : npyx_siphash(key, path, strlen(path)), file_stamp};
-    return npyx_siphash(key, words, sizeof words);
+static uint64_t stamp_next(const lazy_concat *lazy, uint64_t stamp, const char *path,
+                           const npyx_file_info *info, bool has_ctime) {
+    const npyext_handle_key *key = &lazy->base.connection->handle_key;
+    const uint64_t words[] = {stamp, path == NULL ? 0 : npyx_siphash(key->bytes, path, strlen(path)),
+                              npyext_handle_stamp(key, info), has_ctime ? (uint64_t)info->ctime_seconds : 0,
+                              has_ctime ? (uint64_t)info->ctime_ns : 0};
+    return npyx_siphash(key->bytes, words, sizeof words);
 }
 
 static npyx_status resolve_files(lazy_concat *lazy, npyext_files *files, npyx_error *error) {
@@ -42,13 +45,8 @@ static npyx_status resolve_files(lazy_concat *lazy, npyext_files *files, npyx_er
     return npyext_files_resolve(connection, &lazy->source, files, error);
 }
 
-static uint64_t ctimes_next(const lazy_concat *lazy, uint64_t ctimes, const npyx_file_info *info) {
-    const uint64_t words[] = {ctimes, (uint64_t)info->ctime_seconds, (uint64_t)info->ctime_ns};
-    return npyx_siphash(lazy->base.connection->handle_key.bytes, words, sizeof words);
-}
-
 /* Looks at all files without opening them; false if one is not there. */
-static bool look_at_files(lazy_concat *lazy, const npyext_files *files, uint64_t *stamp, uint64_t *ctimes) {
+static bool look_at_files(lazy_concat *lazy, const npyext_files *files, uint64_t *touch) {
     npyext_connection *connection = lazy->base.connection;
     npyx_error error;
     for (size_t i = 0; i < npyext_files_count(files); i++) {
@@ -57,8 +55,7 @@ static bool look_at_files(lazy_concat *lazy, const npyext_files *files, uint64_t
         if (npyx_poll(&connection->host, &error) != NPYX_OK ||
             (path != NULL && !npyx_file_info_of_path(&connection->host, path, &now)))
             return false;
-        *stamp = stamp_next(lazy, *stamp, path, npyext_handle_stamp(&connection->handle_key, &now));
-        *ctimes = ctimes_next(lazy, *ctimes, &now);
+        *touch = stamp_next(lazy, *touch, path, &now, true);
     }
     return true;
 }
@@ -74,15 +71,14 @@ static bool concat_is_untouched(npyext_lazy *base, int64_t tick) {
     npyext_files files = {0};
     npyext_opened opened = {0};
     npyx_error error;
-    uint64_t stamp = 0, ctimes = 0;
+    uint64_t touch = 0;
     bool is_untouched = resolve_files(lazy, &files, &error) == NPYX_OK;
     if (is_untouched && is_made_of_lazy(lazy)) {
         is_untouched = npyext_files_open(base->connection, &files, 0, tick, &opened, &error) == NPYX_OK;
         npyext_opened_close(base->connection, &opened);
     } else if (is_untouched) {
         is_untouched = npyext_files_count(&files) == npyext_files_count(&lazy->files) &&
-                       look_at_files(lazy, &files, &stamp, &ctimes) && stamp == lazy->stamp &&
-                       ctimes == lazy->ctimes;
+                       look_at_files(lazy, &files, &touch) && touch == lazy->touch;
     }
     npyext_files_clear(&files);
     return is_untouched;
@@ -242,9 +238,8 @@ static npyx_status take_files(lazy_concat *lazy, npyx_error *error) {
         if (status == NPYX_OK)
             status = take_file(lazy, (int64_t)i, &opened, error);
         const char *path = npyext_files_path(&lazy->files, i);
-        lazy->stamp =
-            stamp_next(lazy, lazy->stamp, path, npyext_handle_stamp(&connection->handle_key, &opened.info));
-        lazy->ctimes = ctimes_next(lazy, lazy->ctimes, &opened.info);
+        lazy->stamp = stamp_next(lazy, lazy->stamp, path, &opened.info, false);
+        lazy->touch = stamp_next(lazy, lazy->touch, path, &opened.info, true);
         npyext_opened_close(connection, &opened);
         NPYX_TRY(status);
     }
