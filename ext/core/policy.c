@@ -2,6 +2,7 @@
 
 #include "format/tar.h"
 #include "io/threads.h"
+#include "text/span.h"
 
 #include <stdlib.h>
 
@@ -33,14 +34,10 @@ static npyx_status read_root(npyext_policy *policy, npyx_host *host, npyx_error 
 static npyx_status read_nthreads(npyx_host *host, npyx_error *error) {
     enum { SHOWN_NBYTES = 40 };
     const char *text = getenv("NPYEXT_THREADS");
-    int64_t nthreads = 0;
+    uint64_t nthreads = 0;
     if (text == NULL || text[0] == '\0')
         return NPYX_OK;
-    for (const char *digit = text; nthreads >= 0 && *digit != '\0'; digit++)
-        nthreads = *digit < '0' || *digit > '9' ? -1
-                   : nthreads > 1000            ? 1000
-                                                : nthreads * 10 + (*digit - '0');
-    if (nthreads < 0)
+    if (npyx_span_digits((npyx_span){text, strlen(text)}, &nthreads) != strlen(text))
         return npyx_refuse(error, "NPYEXT_THREADS=%.*s is not a number of threads; give 1 to %d, or unset it",
                            SHOWN_NBYTES, text, (int)NPYX_MAX_NTHREADS);
     host->nthreads = nthreads < NPYX_MAX_NTHREADS ? (int)nthreads : NPYX_MAX_NTHREADS;
