@@ -166,7 +166,8 @@ static npyx_status nearest_read_queries(nearest_cursor *cursor, npyx_error *erro
     if (!npyext_argument_is_given(argument))
         return npyx_refuse(error, "npy_nearest needs a query, as in npy_nearest('X.npy', '', '', "
                                   "(SELECT array FROM npy_file('query.npy')), 10)");
-    npyx_status status = npyext_operand_open(&operand, scan->connection, argument, "query", false, error);
+    npyx_status status =
+        npyext_operand_open(&operand, scan->connection, argument, "query", NPYEXT_OPERAND_READ, error);
     if (status == NPYX_OK) {
         npyx_view_of_array(operand.array, &view);
         status = npyx_nearest_begin(&cursor->nearest, operand.payload, &view, error);

@@ -232,7 +232,8 @@ npyx_status npyext_read_labels(const npyext_scan *scan, npyx_labels *labels, npy
     npyx_labels_clear(labels);
     if (!npyext_argument_is_given(by) || scan->has_null)
         return NPYX_OK;
-    npyx_status status = npyext_operand_open(&operand, scan->connection, by, "by", true, error);
+    npyx_status status =
+        npyext_operand_open(&operand, scan->connection, by, "by", NPYEXT_OPERAND_READ_OF_PATH, error);
     if (status == NPYX_OK) {
         npyx_view view;
         npyx_view_of_array(operand.array, &view);

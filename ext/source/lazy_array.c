@@ -34,8 +34,8 @@ static npyx_status take_operand(lazy_calc *lazy, int i, const npyext_argument *a
                                               is_integer ? (double)argument->integer : argument->real};
         return NPYX_OK;
     }
-    NPYX_TRY(
-        npyext_operand_describe(&lazy->operands[i], lazy->base.connection, argument, name, false, error));
+    NPYX_TRY(npyext_operand_open(&lazy->operands[i], lazy->base.connection, argument, name,
+                                 NPYEXT_OPERAND_DESCRIBED, error));
     npyx_view_of_array(lazy->operands[i].array, &planned->view);
     return lazy->base.rest_on(&lazy->base, lazy->operands[i].opened.archive, error);
 }

@@ -44,8 +44,8 @@ static npyx_status lazy_view_begin(npyext_lazy *base, const npyext_recipe *recip
                                    npyx_error *error) {
     lazy_view *lazy = (lazy_view *)base;
     (void)info; /* what identifies the operand is in its handle */
-    NPYX_TRY(npyext_operand_describe(&lazy->operand, base->connection, &recipe->arguments[0], "array", false,
-                                     error));
+    NPYX_TRY(npyext_operand_open(&lazy->operand, base->connection, &recipe->arguments[0], "array",
+                                 NPYEXT_OPERAND_DESCRIBED, error));
     NPYX_TRY(base->rest_on(base, lazy->operand.opened.archive, error));
     npyx_view_of_array(lazy->operand.array, &lazy->view);
     NPYX_TRY(lazy_view_take_change(lazy, recipe, error));

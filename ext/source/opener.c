@@ -13,13 +13,10 @@ static void files_rest(npyext_files *files) {
 }
 
 void npyext_files_clear(npyext_files *files) {
-    files_rest(files);
+    npyx_files_ahead_stop(files->ahead);
     npyx_free(files->paths.arena.host, files->parts);
-    files->parts = NULL;
-    files->nparts = files->capacity_nparts = 0;
     npyext_paths_clear(&files->paths);
-    files->content = NULL;
-    files->is_many = files->is_list = files->is_handle = false;
+    *files = (npyext_files){.paths = files->paths};
 }
 
 size_t npyext_files_count(const npyext_files *files) {
@@ -450,18 +447,18 @@ static npyx_status operand_describe_array(npyext_operand *operand, npyx_error *e
     return npyx_array_check_values(&operand->described, error);
 }
 
-static npyx_status operand_open(npyext_operand *operand, npyext_connection *connection,
-                                const npyext_argument *argument, const char *what, bool takes_path,
-                                bool is_read, npyx_error *error) {
+npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *connection,
+                                const npyext_argument *argument, const char *what, npyext_operand_use use,
+                                npyx_error *error) {
     const char *path = npyext_source_shown(argument);
     *operand = (npyext_operand){.connection = connection, .files.paths.arena.host = &connection->host};
     npyx_array_init(&operand->described, &connection->host);
-    npyx_status status = operand_check_type(argument, takes_path, error);
+    npyx_status status = operand_check_type(argument, use == NPYEXT_OPERAND_READ_OF_PATH, error);
     if (status == NPYX_OK)
         status = npyext_files_resolve(connection, argument, &operand->files, error);
     if (status == NPYX_OK)
         status = operand_describe_array(operand, error);
-    if (status == NPYX_OK && is_read)
+    if (status == NPYX_OK && use != NPYEXT_OPERAND_DESCRIBED)
         status = npyx_archive_open_payload(operand->opened.archive, operand->index, &operand->payload, error);
     if (status == NPYX_OK)
         operand->array = &operand->described;
@@ -471,18 +468,6 @@ static npyx_status operand_open(npyext_operand *operand, npyext_connection *conn
         (void)npyx_error_place(error, NPYX_INVALID, "%s%s%s%s", what, path == NULL ? "" : " (",
                                path == NULL ? "" : path, path == NULL ? "" : ")");
     return status;
-}
-
-npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *connection,
-                                const npyext_argument *argument, const char *what, bool takes_path,
-                                npyx_error *error) {
-    return operand_open(operand, connection, argument, what, takes_path, true, error);
-}
-
-npyx_status npyext_operand_describe(npyext_operand *operand, npyext_connection *connection,
-                                    const npyext_argument *argument, const char *what, bool takes_path,
-                                    npyx_error *error) {
-    return operand_open(operand, connection, argument, what, takes_path, false, error);
 }
 
 bool npyext_operand_is_untouched(npyext_operand *operand, int64_t tick) {

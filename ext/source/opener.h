@@ -82,17 +82,17 @@ typedef struct npyext_operand {
     npyext_files files;
 } npyext_operand;
 
-/* Opens the array that an argument stands for, which must be given and must outlive the operand. Messages
- * begin with what, the argument's name. If takes_path, a TEXT is a path, never a pattern or a list; otherwise
- * it is refused, with advice. Close the operand whatever the status. */
-npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *connection,
-                                const npyext_argument *argument, const char *what, bool takes_path,
-                                npyx_error *error);
+typedef enum npyext_operand_use {
+    NPYEXT_OPERAND_DESCRIBED, /* payload stays NULL */
+    NPYEXT_OPERAND_READ,
+    NPYEXT_OPERAND_READ_OF_PATH /* a TEXT is a path, never a pattern or a list; the others refuse it */
+} npyext_operand_use;
 
-/* The same, but only describes the array: payload stays NULL. */
-npyx_status npyext_operand_describe(npyext_operand *operand, npyext_connection *connection,
-                                    const npyext_argument *argument, const char *what, bool takes_path,
-                                    npyx_error *error);
+/* Opens the array that an argument stands for, which must be given and must outlive the operand. Messages
+ * begin with what, the argument's name. Close the operand whatever the status. */
+npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *connection,
+                                const npyext_argument *argument, const char *what, npyext_operand_use use,
+                                npyx_error *error);
 
 /* Whether its file, if it has one, is still what it was when it was opened. tick: see npyext_cache_acquire.
  */

@@ -148,7 +148,6 @@ static void wds_clear_files(wds_cursor *cursor) {
     cursor->nknown = 0;
     cursor->has_files = false;
     npyext_files_clear(&cursor->files);
-    cursor->files.paths.arena.host = host;
 }
 
 static int wds_close(sqlite3_vtab_cursor *cursor) {
