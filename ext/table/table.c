@@ -127,7 +127,7 @@ static int table_make(npyext_table *table, int nraw, const char *const *raw, cha
 static int table_begin_writing(const npyext_table *table) {
     npyext_transaction *left = npyext_transaction_open_of(table->connection, table->name);
     if (left != NULL)
-        npyext_transaction_go_on(left, NPYEXT_TRANSACTION_ROLLBACK, 0, NULL);
+        npyext_transaction_rollback(left, 0, NULL);
     return npyext_written_create(table->connection, table->name);
 }
 
@@ -232,30 +232,30 @@ static int table_report(sqlite3_vtab *vtab, npyx_status status, const npyx_error
 }
 
 /* A table that reads takes no part in transactions. */
-static int table_go_on(sqlite3_vtab *vtab, npyext_transaction_event event, int savepoint) {
+static int table_go_on(sqlite3_vtab *vtab, npyext_transaction_event *event, int savepoint) {
     npyx_error error;
     npyext_transaction *writer = ((npyext_table *)vtab)->writer;
-    return writer == NULL
-               ? SQLITE_OK
-               : table_report(vtab, npyext_transaction_go_on(writer, event, savepoint, &error), &error);
+    if (writer == NULL || (event != npyext_transaction_begin && !npyext_transaction_is_open(writer)))
+        return SQLITE_OK;
+    return table_report(vtab, event(writer, savepoint, &error), &error);
 }
 
 /* The methods that report an event: of a transaction, and of a savepoint in it. */
-#define TABLE_METHOD(name, event)                                                                            \
-    int name(sqlite3_vtab *vtab) {                                                                           \
-        return table_go_on(vtab, (event), 0);                                                                \
+#define TABLE_METHOD(name)                                                                                   \
+    int npyext_table_##name(sqlite3_vtab *vtab) {                                                            \
+        return table_go_on(vtab, npyext_transaction_##name, 0);                                              \
     }
-#define TABLE_SAVEPOINT_METHOD(name, event)                                                                  \
-    int name(sqlite3_vtab *vtab, int savepoint) {                                                            \
-        return table_go_on(vtab, (event), savepoint);                                                        \
+#define TABLE_SAVEPOINT_METHOD(name)                                                                         \
+    int npyext_table_##name(sqlite3_vtab *vtab, int savepoint) {                                             \
+        return table_go_on(vtab, npyext_transaction_##name, savepoint);                                      \
     }
-TABLE_METHOD(npyext_table_begin, NPYEXT_TRANSACTION_BEGIN)
-TABLE_METHOD(npyext_table_sync, NPYEXT_TRANSACTION_SYNC)
-TABLE_METHOD(npyext_table_commit, NPYEXT_TRANSACTION_COMMIT)
-TABLE_METHOD(npyext_table_rollback, NPYEXT_TRANSACTION_ROLLBACK)
-TABLE_SAVEPOINT_METHOD(npyext_table_savepoint, NPYEXT_TRANSACTION_MARK)
-TABLE_SAVEPOINT_METHOD(npyext_table_release, NPYEXT_TRANSACTION_RELEASE)
-TABLE_SAVEPOINT_METHOD(npyext_table_rollback_to, NPYEXT_TRANSACTION_RETURN)
+TABLE_METHOD(begin)
+TABLE_METHOD(sync)
+TABLE_METHOD(commit)
+TABLE_METHOD(rollback)
+TABLE_SAVEPOINT_METHOD(savepoint)
+TABLE_SAVEPOINT_METHOD(release)
+TABLE_SAVEPOINT_METHOD(rollback_to)
 
 /* What xUpdate is called to do. */
 typedef enum table_change { TABLE_DELETE, TABLE_INSERT, TABLE_UPDATE } table_change;

@@ -225,7 +225,7 @@ static int64_t find_mark(const npyext_transaction *t, int savepoint) {
     return i;
 }
 
-static npyx_status transaction_mark(npyext_transaction *t, int savepoint, npyx_error *error) {
+npyx_status npyext_transaction_savepoint(npyext_transaction *t, int savepoint, npyx_error *error) {
     clear_marks_from(t, find_mark(t, savepoint));
     t->unmarked = savepoint;
     npyext_transaction_mark *marks =
@@ -265,7 +265,7 @@ static npyx_status transaction_check_unpublished(npyext_transaction *t, npyx_err
 }
 
 /* A savepoint without a mark is older than the first row, or nothing has followed it. */
-static npyx_status transaction_return(npyext_transaction *t, int savepoint, npyx_error *error) {
+npyx_status npyext_transaction_rollback_to(npyext_transaction *t, int savepoint, npyx_error *error) {
     NPYX_TRY(transaction_check_unpublished(t, error));
     int64_t i = find_mark(t, savepoint);
     bool is_marked = i < t->nmarks && t->marks[i].savepoint == savepoint;
@@ -274,10 +274,17 @@ static npyx_status transaction_return(npyext_transaction *t, int savepoint, npyx
     return transaction_return_to(t, is_marked ? i : 0, error);
 }
 
+npyx_status npyext_transaction_release(npyext_transaction *t, int savepoint, npyx_error *error) {
+    (void)error;
+    clear_marks_from(t, find_mark(t, savepoint));
+    return NPYX_OK;
+}
+
 /* ---- rows ---- */
 
 /* Reports a commit that could not report its failure itself. */
-static npyx_status transaction_tell_lost(npyext_transaction *t, npyx_error *error) {
+npyx_status npyext_transaction_begin(npyext_transaction *t, int savepoint, npyx_error *error) {
+    (void)savepoint;
     npyx_status lost = t->lost.status;
     t->lost.status = NPYX_OK;
     return lost == NPYX_OK
@@ -298,7 +305,7 @@ static npyx_status transaction_open(npyext_transaction *t, npyx_error *error) {
     if (status == NPYX_OK)
         status = t->ops->open(t, error);
     if (status == NPYX_OK)
-        status = transaction_mark(t, BEGINNING, error);
+        status = npyext_transaction_savepoint(t, BEGINNING, error);
     if (status != NPYX_OK)
         transaction_rollback(t);
     return status;
@@ -375,7 +382,7 @@ static npyx_status transaction_fail_change(npyext_transaction *t, npyx_status st
 
 npyx_status npyext_transaction_update(npyext_transaction *t, int64_t rowid, sqlite3_value **values,
                                       npyx_error *error) {
-    npyx_status status = t->is_statement_new ? transaction_mark(t, STATEMENT, error) : NPYX_OK;
+    npyx_status status = t->is_statement_new ? npyext_transaction_savepoint(t, STATEMENT, error) : NPYX_OK;
     t->is_statement_new = t->is_statement_new && status != NPYX_OK;
     if (status == NPYX_OK)
         status = t->ops->update(t, rowid, values, error);
@@ -405,7 +412,8 @@ static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
     return NPYX_OK;
 }
 
-static npyx_status transaction_sync(npyext_transaction *t, npyx_error *error) {
+npyx_status npyext_transaction_sync(npyext_transaction *t, int savepoint, npyx_error *error) {
+    (void)savepoint;
     if (is_of_no_table(t)) {
         transaction_rollback(t);
         return NPYX_OK;
@@ -435,7 +443,8 @@ static npyx_status commit_targets(npyext_transaction *t) {
     return status;
 }
 
-static void transaction_commit(npyext_transaction *t) {
+npyx_status npyext_transaction_commit(npyext_transaction *t, int savepoint, npyx_error *error) {
+    (void)savepoint, (void)error;
     if (t->ops->close != NULL)
         t->ops->close(t);
     npyx_status status = commit_targets(t);
@@ -447,21 +456,12 @@ static void transaction_commit(npyext_transaction *t) {
         npyext_written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &last->info);
     t->lost.status = status;
     transaction_close(t);
+    return NPYX_OK;
 }
 
-npyx_status npyext_transaction_go_on(npyext_transaction *t, npyext_transaction_event event, int savepoint,
-                                     npyx_error *error) {
-    if (event != NPYEXT_TRANSACTION_BEGIN && !npyext_transaction_is_open(t))
-        return NPYX_OK;
-    switch (event) {
-    case NPYEXT_TRANSACTION_BEGIN: return transaction_tell_lost(t, error);
-    case NPYEXT_TRANSACTION_SYNC: return transaction_sync(t, error);
-    case NPYEXT_TRANSACTION_MARK: return transaction_mark(t, savepoint, error);
-    case NPYEXT_TRANSACTION_RETURN: return transaction_return(t, savepoint, error);
-    case NPYEXT_TRANSACTION_COMMIT: transaction_commit(t); break;
-    case NPYEXT_TRANSACTION_ROLLBACK: transaction_rollback(t); break;
-    case NPYEXT_TRANSACTION_RELEASE: clear_marks_from(t, find_mark(t, savepoint)); break;
-    }
+npyx_status npyext_transaction_rollback(npyext_transaction *t, int savepoint, npyx_error *error) {
+    (void)savepoint, (void)error;
+    transaction_rollback(t);
     return NPYX_OK;
 }
 

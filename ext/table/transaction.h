@@ -69,17 +69,6 @@ typedef enum npyext_transaction_state {
     NPYEXT_TRANSACTION_SPOILT /* rows could not be removed: rows and COMMIT fail until all is rolled back */
 } npyext_transaction_state;
 
-/* What SQLite tells a table of a transaction; the last three come with the number of a savepoint. */
-typedef enum npyext_transaction_event {
-    NPYEXT_TRANSACTION_BEGIN,
-    NPYEXT_TRANSACTION_SYNC,
-    NPYEXT_TRANSACTION_COMMIT,
-    NPYEXT_TRANSACTION_ROLLBACK,
-    NPYEXT_TRANSACTION_MARK,
-    NPYEXT_TRANSACTION_RELEASE,
-    NPYEXT_TRANSACTION_RETURN
-} npyext_transaction_event;
-
 typedef struct npyext_transaction npyext_transaction;
 
 /* How far a transaction was at a savepoint. */
@@ -147,12 +136,16 @@ struct npyext_transaction {
  * rolled back. */
 npyext_transaction *npyext_transaction_open_of(const npyext_connection *connection, const char *table);
 
-/* Handles an event; each except BEGIN does nothing if no rows are pending.
+/* What SQLite tells a table of a transaction, as the methods of the same names; each except begin is for one
+ * that is open.
  *
  * For SQLite, COMMIT cannot fail: an error of xCommit (where it is the one to publish) is logged, and
  * returned by the next BEGIN. The number of a savepoint stands for all greater ones, too. */
-npyx_status npyext_transaction_go_on(npyext_transaction *transaction, npyext_transaction_event event,
-                                     int savepoint, npyx_error *error);
+typedef npyx_status npyext_transaction_event(npyext_transaction *transaction, int savepoint,
+                                             npyx_error *error);
+npyext_transaction_event npyext_transaction_begin, npyext_transaction_sync, npyext_transaction_commit,
+    npyext_transaction_rollback, npyext_transaction_savepoint, npyext_transaction_release,
+    npyext_transaction_rollback_to;
 
 static inline bool npyext_transaction_is_open(const npyext_transaction *transaction) {
     return transaction->state != NPYEXT_TRANSACTION_CLOSED;
