@@ -2,8 +2,149 @@
 
 #include "format/samples.h"
 #include "io/first_bytes.h"
-#include "shard_paths.h"
+#include "io/target.h"
 #include "source/array_value.h"
+#include "source/opener.h"
+#include "text/span.h"
+
+/* ---- the paths of the shards, such as `out-%06d.tar` with a number in it, and which of them exist ---- */
+
+typedef struct shard_paths {
+    npyext_connection *connection;
+    const char *prefix, *suffix; /* in the arena; the number goes between them */
+    bool has_number;             /* false: there is only one shard */
+    int width;                   /* numbers are padded to it with zeros; 0: they are not */
+    npyx_buffer name;            /* scratch: a path to compare with */
+} shard_paths;
+
+/* Reads a path with exactly one %d or %0Nd in its last part, or without any %. paths has its connection and
+ * name.host; clear its name on failure, too. The texts are in arena. */
+static npyx_status shard_paths_read(shard_paths *paths, npyx_arena *arena, const char *path,
+                                    npyx_error *error) {
+    const npyx_span name = {path, strlen(path)};
+    if (npyx_span_ends(name, ".gz") || npyx_span_ends(name, ".tgz"))
+        return npyx_refuse(
+            error,
+            "shards are written uncompressed; name them .tar, and compress them afterwards if need be");
+    const char *percent = strchr(path, '%'), *after = percent;
+    paths->has_number = percent != NULL;
+    if (percent != NULL) {
+        bool is_padded = *++after == '0';
+        for (; *after >= '0' && *after <= '9' && paths->width < 100; after++)
+            paths->width = paths->width * 10 + (*after - '0');
+        bool is_one = *after == 'd' && strchr(after, '%') == NULL && strchr(after, '/') == NULL &&
+                      (is_padded ? paths->width > 0 && paths->width <= 18 : paths->width == 0);
+        if (!is_one)
+            return npyx_refuse(error, "a path may have one %%d (or %%06d) in its file name, and no other %%");
+        after++;
+    }
+    paths->prefix = npyx_arena_copy(arena, path, percent == NULL ? strlen(path) : (size_t)(percent - path));
+    paths->suffix = percent == NULL ? "" : npyx_arena_copy(arena, after, strlen(after));
+    NPYX_TRY(npyx_check_memory(paths->prefix, error));
+    return npyx_check_memory(paths->suffix, error);
+}
+
+/* Replaces the buffer's contents with the path of a number, NUL-terminated. */
+static npyx_status shard_path(shard_paths *paths, int64_t number, npyx_buffer *path, npyx_error *error) {
+    npyx_buffer_reset(path);
+    npyx_buffer_append_text(path, paths->prefix);
+    if (paths->has_number)
+        npyx_buffer_printf(path, "%0*" PRId64, paths->width, number);
+    npyx_buffer_append(path, paths->suffix, strlen(paths->suffix) + 1);
+    return npyx_buffer_check(path, error);
+}
+
+static void paths_append_literal(npyx_buffer *pattern, const char *text, size_t nbytes) {
+    for (size_t i = 0; i < nbytes; i++)
+        npyx_buffer_printf(pattern, strchr("*?[]{}", text[i]) == NULL ? "%c" : "[%c]", text[i]);
+}
+
+/* The pattern for every path that may be a shard's, or for what a crash may have left beside one. */
+static npyx_status paths_pattern(const shard_paths *paths, bool is_beside, npyx_buffer *pattern,
+                                 npyx_error *error) {
+    const char *slash = strrchr(paths->prefix, '/');
+    size_t folder_nbytes = slash == NULL ? 0 : (size_t)(slash - paths->prefix) + 1;
+    npyx_buffer_reset(pattern);
+    paths_append_literal(pattern, paths->prefix, folder_nbytes);
+    npyx_buffer_append_text(pattern, is_beside ? "." : "");
+    paths_append_literal(pattern, paths->prefix + folder_nbytes, strlen(paths->prefix) - folder_nbytes);
+    npyx_buffer_append_text(pattern, "*");
+    paths_append_literal(pattern, paths->suffix, strlen(paths->suffix));
+    npyx_buffer_append_text(pattern, is_beside ? ".*.npyext" : "");
+    npyx_buffer_append_char(pattern, '\0');
+    return npyx_buffer_check(pattern, error);
+}
+
+/* The files that match that pattern; there may be none. */
+static npyx_status paths_list(shard_paths *paths, bool is_beside, npyext_files *files, npyx_error *error) {
+    npyext_connection *connection = paths->connection;
+    npyx_buffer pattern = {.host = &connection->host};
+    npyx_status status = paths_pattern(paths, is_beside, &pattern, error);
+    if (status == NPYX_OK) {
+        const npyext_argument source = {
+            .type = SQLITE_TEXT, .bytes = pattern.bytes, .nbytes = pattern.nbytes - 1};
+        status = npyext_files_resolve(connection, &source, files, error);
+    }
+    npyx_buffer_clear(&pattern);
+    return status == NPYX_NOT_FOUND ? NPYX_OK : status;
+}
+
+/* The number in a path that matched the pattern, nskipped bytes after the prefix; -1 if there is none. */
+static int64_t paths_digits(const shard_paths *paths, const char *path, size_t nskipped) {
+    size_t off = strlen(paths->prefix) + nskipped, nbytes = strlen(path);
+    uint64_t number = 0;
+    const npyx_span rest = {path + (off < nbytes ? off : nbytes), off < nbytes ? nbytes - off : 0};
+    return npyx_span_digits(rest, &number) > 0 && number <= INT64_MAX ? (int64_t)number : -1;
+}
+
+/* The number of a path; -1 if it is not a shard's. */
+static int64_t paths_number(shard_paths *paths, const char *path) {
+    npyx_error error;
+    int64_t number = paths_digits(paths, path, 0);
+    bool is_its = number >= 0 && shard_path(paths, number, &paths->name, &error) == NPYX_OK &&
+                  strcmp(paths->name.bytes, path) == 0;
+    return is_its ? number : -1;
+}
+
+/* *highest: the highest number that exists, or -1. list gets the paths of those above `above`; it may be
+ * NULL. */
+static npyx_status shard_paths_find(shard_paths *paths, int64_t above, int64_t *highest, npyx_name_list *list,
+                                    npyx_error *error) {
+    npyext_files files = {.paths.arena.host = &paths->connection->host};
+    *highest = -1;
+    if (!paths->has_number)
+        return NPYX_OK;
+    npyx_status status = paths_list(paths, false, &files, error);
+    for (size_t i = 0; status == NPYX_OK && i < npyext_files_count(&files); i++) {
+        const char *path = npyext_files_path(&files, i);
+        int64_t number = paths_number(paths, path);
+        *highest = number > *highest ? number : *highest;
+        if (number > above && list != NULL)
+            npyx_name_list_add(list, path, strlen(path));
+    }
+    npyext_files_clear(&files);
+    return status;
+}
+
+/* Removes what a crash has left beside shards, whatever their numbers: opening a target does. Failures are
+ * ignored: what is in the way of a shard is reported when that shard is written. */
+static npyx_status shard_paths_sweep(shard_paths *paths, npyx_error *error) {
+    npyext_files files = {.paths.arena.host = &paths->connection->host};
+    npyx_status status = paths->has_number ? paths_list(paths, true, &files, error) : NPYX_OK;
+    for (size_t i = 0; status == NPYX_OK && i < npyext_files_count(&files); i++) {
+        npyx_target target = {.is_tar = true};
+        npyx_error unseen;
+        int64_t number = paths_digits(paths, npyext_files_path(&files, i), strlen("."));
+        if (number >= 0 && shard_path(paths, number, &paths->name, &unseen) == NPYX_OK &&
+            npyx_target_open(&target, &paths->connection->host, NPYX_TARGET_NEW, paths->name.bytes,
+                             &unseen) == NPYX_OK)
+            npyx_target_abandon(&target);
+    }
+    npyext_files_clear(&files);
+    return status;
+}
+
+/* ---- the writer ---- */
 
 /* The state of the last shard, and the key of its last sample. */
 typedef struct shard_mark {
@@ -22,7 +163,7 @@ typedef struct shard_column {
 typedef struct shard_writer {
     npyext_transaction transaction;
     npyx_arena arena;
-    npyext_shard_paths paths;
+    shard_paths paths;
     int64_t maxcount;
     double maxsize;
     shard_column *columns;
@@ -106,7 +247,7 @@ static npyx_status shards_add(shard_writer *writer, int64_t number, npyx_target_
     const npyx_target shard = {.is_tar = true,
                                .must_be_new = kind == NPYX_TARGET_NEW &&
                                               (!transaction->is_own || transaction->written.is_there)};
-    NPYX_TRY(npyext_shard_path(&writer->paths, number, &writer->name, error));
+    NPYX_TRY(shard_path(&writer->paths, number, &writer->name, error));
     NPYX_TRY(npyext_transaction_add_target(transaction, shard, kind, writer->name.bytes, error));
     transaction->number = number;
     writer->nsamples = writer->payload_nbytes = 0;
@@ -173,7 +314,7 @@ static npyx_status shards_reopen(shard_writer *writer, int64_t number, npyx_erro
 static npyx_status shards_find_last(shard_writer *writer, int64_t *number, npyx_error *error) {
     const npyext_written *written = &writer->transaction.written;
     if (!writer->transaction.is_own && writer->paths.has_number)
-        return npyext_shard_paths_find(&writer->paths, INT64_MAX, number, NULL, error);
+        return shard_paths_find(&writer->paths, INT64_MAX, number, NULL, error);
     *number = written->is_there ? written->number : writer->transaction.is_own ? -1 : 0;
     return NPYX_OK;
 }
@@ -182,7 +323,7 @@ static npyx_status shards_open(npyext_transaction *transaction, npyx_error *erro
     shard_writer *writer = shards_of(transaction);
     int64_t number = -1;
     if (!transaction->written.is_there)
-        NPYX_TRY(npyext_shard_paths_sweep(&writer->paths, error));
+        NPYX_TRY(shard_paths_sweep(&writer->paths, error));
     NPYX_TRY(shards_find_last(writer, &number, error));
     if (number < 0)
         return shards_add(writer, 0, NPYX_TARGET_NEW, error);
@@ -248,7 +389,7 @@ static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *er
     shard_writer *writer = shards_of(transaction);
     npyx_name_list list = {0};
     int64_t last = transaction->number, highest = -1;
-    NPYX_TRY(npyext_shard_paths_find(&writer->paths, last, &highest, &list, error));
+    NPYX_TRY(shard_paths_find(&writer->paths, last, &highest, &list, error));
     if (highest > last) /* a reader would take it for one of the new ones */
         return npyx_refuse(error,
                            "shards numbered above the last one written exist already: %s; remove them first",
@@ -457,7 +598,7 @@ npyx_status npyext_shard_writer_new(npyext_table *table, npyext_transaction **wr
     *writer = &made->transaction;
     made->paths.connection = table->connection;
     made->arena.host = made->key.host = made->cell.host = made->name.host = made->paths.name.host = host;
-    NPYX_TRY(npyext_shard_paths_read(&made->paths, &made->arena, made->transaction.path, error));
+    NPYX_TRY(shard_paths_read(&made->paths, &made->arena, made->transaction.path, error));
     NPYX_TRY(shards_read_limits(made, declaration->arguments, error));
     return shards_sort_columns(made, declaration, error);
 }
