@@ -1,6 +1,9 @@
 #include "lazy_array.h"
 
+#include "format/header.h"
+#include "item/convert.h"
 #include "lazy/calc.h"
+#include "walk/view_source.h"
 
 /* A recipe may be an operand of another one, and so on. Reading what nests takes stack, and each of the
  * arrays some memory for blocks. */
@@ -131,6 +134,188 @@ static const npyext_lazy_methods calc_methods = {.nbytes = sizeof(lazy_calc),
                                                  .is_untouched = calc_is_untouched,
                                                  .close = lazy_calc_close};
 
+/* ---- another view of an array, or another dtype ----
+ *
+ * npy_slice, npy_reshape and npy_astype of one that is made when it is read, and npy_field of any in a file.
+ */
+
+typedef struct lazy_view {
+    npyext_lazy base;
+    npyext_operand operand;
+    npyx_view view; /* of the operand's items */
+    bool has_place; /* the view knows where its axes and indices are in the operand */
+} lazy_view;
+
+static npyx_status lazy_view_take_shape(lazy_view *lazy, const npyext_argument *text, npyx_error *error) {
+    int64_t shape[NPYX_MAX_NDIM];
+    int ndim = 0;
+    NPYX_TRY(npyx_integers_parse(&lazy->base.connection->host, "shape", text->bytes, text->nbytes, shape,
+                                 &ndim, error));
+    NPYX_TRY(npyx_shape_resolve(shape, ndim, npyx_view_nelem(&lazy->view), error));
+    /* What is made when it is read is in C order, so no item has to move. */
+    return npyx_view_reshape(&lazy->view, ndim, shape) ? NPYX_OK : npyx_refuse(error, "cannot be reshaped");
+}
+
+static npyx_status lazy_view_take_change(lazy_view *lazy, const npyext_recipe *recipe, npyx_error *error) {
+    npyx_array *array = &lazy->base.array;
+    const npyext_argument *text = &recipe->arguments[1];
+    if (recipe->kind == NPYEXT_RECIPE_ASTYPE) {
+        NPYX_TRY(npyx_dtype_for_writing(&array->arena, text->bytes, text->nbytes, &array->dtype, error));
+        return npyx_convert_check(lazy->view.dtype, array->dtype, error);
+    }
+    if (recipe->kind == NPYEXT_RECIPE_SLICE)
+        NPYX_TRY(npyx_slice_apply(text->bytes, text->nbytes, &lazy->view, error));
+    else if (recipe->kind == NPYEXT_RECIPE_RESHAPE)
+        NPYX_TRY(lazy_view_take_shape(lazy, text, error));
+    else
+        NPYX_TRY(npyx_view_select_field(&lazy->view, text->bytes, text->nbytes, error));
+    array->dtype = lazy->view.dtype;
+    return NPYX_OK;
+}
+
+static npyx_status lazy_view_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
+                                   npyx_error *error) {
+    lazy_view *lazy = (lazy_view *)base;
+    (void)info; /* what identifies the operand is in its handle */
+    NPYX_TRY(npyext_operand_open(&lazy->operand, base->connection, &recipe->arguments[0], "array",
+                                 NPYEXT_OPERAND_DESCRIBED, error));
+    NPYX_TRY(base->rest_on(base, lazy->operand.opened.archive, error));
+    npyx_view_of_array(lazy->operand.array, &lazy->view);
+    NPYX_TRY(lazy_view_take_change(lazy, recipe, error));
+    lazy->has_place = recipe->kind != NPYEXT_RECIPE_RESHAPE;
+    base->array.ndim = lazy->view.ndim;
+    memcpy(base->array.shape, lazy->view.shape, (size_t)lazy->view.ndim * sizeof lazy->view.shape[0]);
+    return NPYX_OK;
+}
+
+static npyx_status lazy_view_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
+    lazy_view *lazy = (lazy_view *)base;
+    npyx_source *payload = NULL;
+    NPYX_TRY(npyx_archive_open_payload(lazy->operand.opened.archive, lazy->operand.index, &payload, error));
+    return npyx_view_source_open(payload, &lazy->view, base->array.dtype, items, error);
+}
+
+static bool lazy_view_is_untouched(npyext_lazy *base, int64_t tick) {
+    return npyext_operand_is_untouched(&((lazy_view *)base)->operand, tick);
+}
+
+static const char *lazy_view_path_of(const npyext_lazy *base, int64_t entry) {
+    const lazy_view *lazy = (const lazy_view *)base;
+    const npyx_view *view = &lazy->view;
+    const npyext_lazy *of = (const npyext_lazy *)lazy->operand.opened.archive;
+    bool has_paths = lazy->has_place && base->depth > 1 && of->methods->path_of != NULL;
+    if (!has_paths || view->file_ndim == 0)
+        return NULL;
+    if (view->fixed[0] >= 0)
+        return of->methods->path_of(of, view->fixed[0]);
+    if (view->file_axis[0] != 0 || entry < 0 || entry >= view->shape[0])
+        return NULL;
+    return of->methods->path_of(of, view->first[0] + entry * view->step[0]);
+}
+
+static void lazy_view_close(npyext_lazy *base) {
+    npyext_operand_close(&((lazy_view *)base)->operand);
+}
+
+static const npyext_lazy_methods lazy_view_methods = {.nbytes = sizeof(lazy_view),
+                                                      .begin = lazy_view_begin,
+                                                      .open = lazy_view_open,
+                                                      .is_untouched = lazy_view_is_untouched,
+                                                      .path_of = lazy_view_path_of,
+                                                      .close = lazy_view_close};
+
+/* ---- a raw array ----
+ *
+ * The items of a file without a header, as numpy.memmap reads them. What the header would say is in the
+ * source, as in {"path": "train.bin", "dtype": "<u2", "shape": [-1, 1024]}.
+ */
+
+typedef struct lazy_raw {
+    npyext_lazy base;
+    npyx_source *file;
+    const char *path; /* borrowed */
+    npyx_file_info info;
+} lazy_raw;
+
+/* Replaces the -1 in the shape by what the bytes that are there leave for it. */
+static npyx_status lazy_raw_take_shape(lazy_raw *lazy, const npyext_argument *text, int64_t room_nbytes,
+                                       npyx_error *error) {
+    npyx_array *array = &lazy->base.array;
+    int64_t itemsize = array->dtype->itemsize, nfixed = 1;
+    bool is_open = false;
+    NPYX_TRY(npyx_integers_parse(&lazy->base.connection->host, "shape", text->bytes, text->nbytes,
+                                 array->shape, &array->ndim, error));
+    for (int axis = 0; axis < array->ndim; axis++)
+        is_open |= array->shape[axis] == -1;
+    for (int axis = 0; axis < array->ndim && is_open; axis++) {
+        if (array->shape[axis] != -1 && !npyx_multiply_i64(nfixed, array->shape[axis], &nfixed))
+            return npyx_refuse(error, "the shape has more than 2^63 - 1 items");
+    }
+    int64_t nelem = itemsize == 0 ? 0 : room_nbytes / itemsize;
+    if (is_open && (itemsize == 0 || nfixed <= 0 || room_nbytes % itemsize != 0 || nelem % nfixed != 0))
+        return npyx_refuse(error, "%" PRId64 " bytes are not a whole number of entries of the shape",
+                           room_nbytes);
+    return is_open ? npyx_shape_resolve(array->shape, array->ndim, nelem, error) : NPYX_OK;
+}
+
+static npyx_status lazy_raw_describe(lazy_raw *lazy, const npyext_recipe *recipe, npyx_error *error) {
+    npyx_array *array = &lazy->base.array;
+    const npyext_argument *dtype = &recipe->arguments[3], *order = &recipe->arguments[5];
+    const int64_t off = lazy->base.file_off, given_nbytes = recipe->arguments[2].integer;
+    int64_t room_nbytes = lazy->info.nbytes - off;
+    bool is_fortran = false;
+    if (room_nbytes < 0 || given_nbytes > room_nbytes)
+        return npyx_fail_short(lazy->file, error, off,
+                               "the range of %" PRId64 " bytes at byte %" PRId64
+                               " goes beyond the file, which has %" PRId64,
+                               given_nbytes < 0 ? 0 : given_nbytes, off, lazy->info.nbytes);
+    room_nbytes = given_nbytes < 0 ? room_nbytes : given_nbytes;
+    NPYX_TRY(npyx_dtype_for_writing(&array->arena, dtype->bytes, dtype->nbytes, &array->dtype, error));
+    NPYX_TRY(lazy_raw_take_shape(lazy, &recipe->arguments[4], room_nbytes, error));
+    NPYX_TRY(npyx_order_parse(order->bytes, order->nbytes, &is_fortran, error));
+    array->fortran_order = npyx_header_npy_is_fortran(array->ndim, array->shape, is_fortran);
+    for (int axis = 0; axis < array->ndim; axis++) {
+        if (array->shape[axis] < 0)
+            return npyx_refuse(error, "a dimension of the shape is negative");
+    }
+    NPYX_TRY(npyx_array_measure(array, error));
+    return npyx_array_check_nbytes(array, room_nbytes, error);
+}
+
+static npyx_status lazy_raw_begin(npyext_lazy *base, const npyext_recipe *recipe, npyx_file_info *info,
+                                  npyx_error *error) {
+    lazy_raw *lazy = (lazy_raw *)base;
+    lazy->path = recipe->arguments[0].bytes;
+    base->file_off = recipe->arguments[1].integer;
+    base->archive.is_inflated = false;
+    NPYX_TRY(npyx_source_open_file(&base->connection->host, lazy->path, &lazy->file, &lazy->info, error));
+    *info = lazy->info;
+    return lazy_raw_describe(lazy, recipe, error);
+}
+
+static npyx_status lazy_raw_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
+    lazy_raw *lazy = (lazy_raw *)base;
+    return npyx_source_open_range(lazy->file, base->file_off, base->array.nbytes, false, 0, items, error);
+}
+
+static bool lazy_raw_is_untouched(npyext_lazy *base, int64_t tick) {
+    const lazy_raw *lazy = (const lazy_raw *)base;
+    npyx_file_info now;
+    (void)tick;
+    return npyx_file_info_of_path(&base->connection->host, lazy->path, &now) &&
+           npyx_file_info_is_untouched(&now, &lazy->info);
+}
+
+static void lazy_raw_close(npyext_lazy *base) {
+    npyx_source_close(((lazy_raw *)base)->file);
+}
+
+static const npyext_lazy_methods lazy_raw_methods = {.nbytes = sizeof(lazy_raw),
+                                                     .begin = lazy_raw_begin,
+                                                     .open = lazy_raw_open,
+                                                     .is_untouched = lazy_raw_is_untouched,
+                                                     .close = lazy_raw_close};
+
 /* ---- as an archive ---- */
 
 static npyx_status lazy_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {
@@ -237,11 +422,11 @@ static npyx_status lazy_begin(npyext_lazy *lazy, const npyext_recipe *recipe, np
 
 npyx_status npyext_lazy_open(npyext_connection *connection, const npyext_recipe *recipe,
                              npyx_archive **archive, npyx_file_info *info, npyx_error *error) {
-    const npyext_lazy_methods *methods = &npyext_lazy_view_methods;
+    const npyext_lazy_methods *methods = &lazy_view_methods;
     switch (recipe->kind) {
     case NPYEXT_RECIPE_CALC: methods = &calc_methods; break;
     case NPYEXT_RECIPE_CONCAT: methods = &npyext_lazy_concat_methods; break;
-    case NPYEXT_RECIPE_RAW: methods = &npyext_lazy_raw_methods; break;
+    case NPYEXT_RECIPE_RAW: methods = &lazy_raw_methods; break;
     default: break;
     }
     npyext_lazy *lazy = npyx_alloc_zeroed(&connection->host, methods->nbytes);

@@ -59,7 +59,6 @@ struct npyext_lazy {
     npyx_status (*rest_on)(npyext_lazy *lazy, const npyx_archive *archive, npyx_error *error);
 };
 
-extern const npyext_lazy_methods npyext_lazy_concat_methods, npyext_lazy_view_methods,
-    npyext_lazy_raw_methods;
+extern const npyext_lazy_methods npyext_lazy_concat_methods;
 
 #endif
