@@ -1,4 +1,4 @@
-#include "policy.h"
+#include "connection.h"
 
 #include "format/tar.h"
 #include "io/threads.h"
