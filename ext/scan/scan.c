@@ -2,7 +2,6 @@
 
 #include "format/tar.h"
 #include "source/array_value.h"
-#include "source/recipe.h"
 
 static npyx_status parse_on_error(npyext_scan *scan, npyx_error *error) {
     static const char *const choices[] = {

@@ -1,7 +1,5 @@
 #include "opener.h"
 
-#include "recipe.h"
-
 #include "format/tar.h"
 #include "io/file_system.h"
 
