@@ -41,6 +41,15 @@ bool npyext_argument_is_whole(const npyext_argument *argument, int64_t *integer)
     return is_whole || argument->type == SQLITE_INTEGER;
 }
 
+npyx_status npyext_argument_axes(const npyext_argument *argument, npyx_host *host, int ndim, bool *axes,
+                                 npyx_error *error) {
+    if (argument->type == SQLITE_INTEGER)
+        return npyx_axes_mark(argument->integer, ndim, axes, error);
+    return argument->type == SQLITE_TEXT
+               ? npyx_axes_parse(host, argument->bytes, argument->nbytes, ndim, axes, error)
+               : npyx_axes_fail(error);
+}
+
 bool npyext_argument_is_given(const npyext_argument *argument) {
     return argument->type != 0 && !(argument->type == SQLITE_TEXT && argument->nbytes == 0);
 }

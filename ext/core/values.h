@@ -35,6 +35,10 @@ void npyext_argument_clear(npyext_argument *argument);
 bool npyext_argument_equals(const npyext_argument *argument, sqlite3_value *value);
 /* Whether it is an INTEGER, or a REAL without a fraction, which will do; *integer is then set. */
 bool npyext_argument_is_whole(const npyext_argument *argument, int64_t *integer);
+/* Which of ndim axes are meant by an argument that is given: sets axes[axis] for them. NPYX_INVALID if it
+ * names none. */
+npyx_status npyext_argument_axes(const npyext_argument *argument, npyx_host *host, int ndim, bool *axes,
+                                 npyx_error *error);
 /* Neither left out nor an empty text. */
 bool npyext_argument_is_given(const npyext_argument *argument);
 /* A value as the codec stores it; its bytes are SQLite's and live as long as value is unchanged. */

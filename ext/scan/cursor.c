@@ -217,13 +217,8 @@ npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error) {
 }
 
 npyx_status npyext_read_axes(const npyext_scan *scan, const npyx_view *view, bool *axes, npyx_error *error) {
-    const npyext_argument *argument = &scan->arguments[NPYEXT_AXIS];
-    if (argument->type == SQLITE_INTEGER)
-        return npyx_axes_mark(argument->integer, view->ndim, axes, error);
-    if (argument->type != SQLITE_TEXT)
-        return npyx_axes_fail(error);
-    return npyx_axes_parse(&scan->connection->host, argument->bytes, argument->nbytes, view->ndim, axes,
-                           error);
+    return npyext_argument_axes(&scan->arguments[NPYEXT_AXIS], &scan->connection->host, view->ndim, axes,
+                                error);
 }
 
 npyx_status npyext_read_labels(const npyext_scan *scan, npyx_labels *labels, npyx_error *error) {

@@ -96,6 +96,16 @@ static void plot_append_place(npyx_buffer *out, plot_place place) {
     npyx_buffer_printf(out, place % 10 == 0 ? "%d" : "%d.%d", (int)(place / 10), (int)(place % 10));
 }
 
+/* A text; each @ in it stands for the next of the places. */
+static void plot_append(npyx_buffer *out, const char *text, const plot_place *places) {
+    for (; *text != '\0'; text++) {
+        if (*text == '@')
+            plot_append_place(out, *places++);
+        else
+            npyx_buffer_append_char(out, *text);
+    }
+}
+
 static plot_place plot_place_of(const plot_axis *axis, double value) {
     double part = (value - axis->lo) / (axis->hi - axis->lo);
     return axis->from + (plot_place)floor(part * (axis->to - axis->from) + 0.5);
@@ -264,12 +274,7 @@ static void plot_append_note(plot *p) {
 /* ---- the frame ---- */
 
 static void plot_append_rule(npyx_buffer *out, plot_place x1, plot_place y1, plot_place x2, plot_place y2) {
-    npyx_buffer_append_char(out, 'M');
-    plot_append_place(out, x1);
-    npyx_buffer_append_char(out, ' ');
-    plot_append_place(out, y1);
-    npyx_buffer_append_text(out, x1 == x2 ? "V" : "H");
-    plot_append_place(out, x1 == x2 ? y2 : x2);
+    plot_append(out, x1 == x2 ? "M@ @V@" : "M@ @H@", (const plot_place[]){x1, y1, x1 == x2 ? y2 : x2});
 }
 
 static void plot_append_rules(plot *p) {
@@ -290,11 +295,8 @@ static void plot_append_rules(plot *p) {
 
 static void plot_append_label(npyx_buffer *out, plot_place x, plot_place y, const char *anchor,
                               const plot_ticks *ticks, int64_t k) {
-    npyx_buffer_append_text(out, "<text x=\"");
-    plot_append_place(out, x);
-    npyx_buffer_append_text(out, "\" y=\"");
-    plot_append_place(out, y);
-    npyx_buffer_printf(out, "\" text-anchor=\"%s\">", anchor);
+    plot_append(out, "<text x=\"@\" y=\"@\"", (const plot_place[]){x, y});
+    npyx_buffer_printf(out, " text-anchor=\"%s\">", anchor);
     plot_append_tick(out, ticks, k);
     npyx_buffer_append_text(out, "</text>\n");
 }
@@ -336,25 +338,16 @@ static void plot_append_frame(plot *p) {
 
 /* ---- lines ---- */
 
-static void plot_append_step(npyx_buffer *out, char step, plot_place x, plot_place y) {
-    npyx_buffer_append_char(out, step);
-    plot_append_place(out, x);
-    npyx_buffer_append_char(out, ' ');
-    plot_append_place(out, y);
-}
-
 static void plot_lift_pen(plot *p) {
-    if (p->is_drawing && p->is_alone)
-        plot_append_step(&p->dots, 'M', p->at_x, p->at_y);
-    if (p->is_drawing && p->is_alone)
-        npyx_buffer_append_text(&p->dots, "h0"); /* with round ends: a dot */
+    if (p->is_drawing && p->is_alone) /* with round ends: a dot */
+        plot_append(&p->dots, "M@ @h0", (const plot_place[]){p->at_x, p->at_y});
     p->is_drawing = false;
 }
 
 static void plot_draw(plot *p, int64_t index, double value) {
     p->at_x = plot_place_of(&p->x, (double)index);
     p->at_y = plot_place_of(&p->y, fmax(p->y.lo, fmin(value, p->y.hi)));
-    plot_append_step(p->out, p->is_drawing ? 'L' : 'M', p->at_x, p->at_y);
+    plot_append(p->out, p->is_drawing ? "L@ @" : "M@ @", (const plot_place[]){p->at_x, p->at_y});
     p->is_alone = !p->is_drawing;
     p->is_drawing = true;
 }

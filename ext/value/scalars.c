@@ -126,22 +126,13 @@ npyx_status npyext_call_give(npyext_call *c, npyext_gives gives) {
 /* ---- arguments ---- */
 
 npyx_status npyext_call_axes(npyext_call *c, int number, bool *axes, bool *has_axes) {
-    npyx_value text;
-    const int ndim = c->view.ndim;
-    int type = npyext_call_type(c, number);
-    *has_axes = type != SQLITE_NULL;
+    npyext_argument axis = {0};
+    if (npyext_call_type(c, number) != SQLITE_NULL)
+        NPYX_TRY(npyext_argument_borrow(&axis, c->argv[number], &c->error));
+    *has_axes = npyext_argument_is_given(&axis);
     if (!*has_axes)
         return NPYX_OK;
-    if (type == SQLITE_INTEGER)
-        return npyext_call_fault(c,
-                                 npyx_axes_mark(sqlite3_value_int64(c->argv[number]), ndim, axes, &c->error));
-    if (type != SQLITE_TEXT)
-        return npyext_call_fault(c, npyx_axes_fail(&c->error));
-    NPYX_TRY(npyext_value_text(c->argv[number], &text, &c->error));
-    *has_axes = text.nbytes > 0; /* '' is an argument that is left out, as elsewhere */
-    if (!*has_axes)
-        return NPYX_OK;
-    return npyext_call_fault(c, npyx_axes_parse(c->out.host, text.bytes, text.nbytes, ndim, axes, &c->error));
+    return npyext_call_fault(c, npyext_argument_axes(&axis, c->out.host, c->view.ndim, axes, &c->error));
 }
 
 npyx_status npyext_call_read(npyext_call *c, int number, npyx_value_kind kind, const char *what,
