@@ -132,25 +132,21 @@ static bool cache_is_untouched(npyext_connection *connection, npyext_cached_file
  * now. */
 static npyext_cached_file *cache_find(npyext_connection *connection, const char *path, uint64_t path_hash,
                                       const npyext_part *part, int64_t tick) {
-    npyext_cached_file *file = connection->newest_file;
-    while (file != NULL && (file->is_stale || file->path_hash != path_hash ||
-                            !npyext_part_is_same(&file->part, part) || strcmp(file->path, path) != 0))
-        file = file->older;
+    npyext_cached_file **link = &connection->newest_file;
+    while (*link != NULL && ((*link)->is_stale || (*link)->path_hash != path_hash ||
+                             !npyext_part_is_same(&(*link)->part, part) || strcmp((*link)->path, path) != 0))
+        link = &(*link)->older;
+    npyext_cached_file *file = *link;
     if (file == NULL)
         return NULL;
+    *link = file->older;
+    file->older = connection->newest_file;
+    connection->newest_file = file;
     if (file->validated_at < tick) {
         file->is_stale = !cache_is_untouched(connection, file, tick);
         file->validated_at = connection->clock;
     }
-    if (file->is_stale)
-        return NULL;
-    npyext_cached_file **link = &connection->newest_file;
-    while (*link != file)
-        link = &(*link)->older;
-    *link = file->older;
-    file->older = connection->newest_file;
-    connection->newest_file = file;
-    return file;
+    return file->is_stale ? NULL : file;
 }
 
 npyx_status npyext_cache_acquire(npyext_connection *connection, const char *path, const npyext_part *part,

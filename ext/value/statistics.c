@@ -182,11 +182,6 @@ static bool statistic_is_place(const statistic_call *s) {
     return s->statistic == NPYEXT_STATISTIC_ARGMIN || s->statistic == NPYEXT_STATISTIC_ARGMAX;
 }
 
-/* Begins the array of the axes that are left, with an item for each coordinate; *item is the first. */
-static npyx_status statistic_begin_array(const statistic_call *s, int64_t ncoordinates, uint8_t **item) {
-    return npyext_call_append_kept(s->c, &s->dtype, s->axes, ncoordinates, item);
-}
-
 static void statistic_give_item(const statistic_call *s, const uint8_t *item) {
     npyext_call *c = s->c;
     if (!npyext_result_plain(c->context, npyext_plain_type(&s->dtype), item))
@@ -200,7 +195,7 @@ static npyx_status statistic_refuse_nothing(const statistic_call *s) {
 static npyx_status statistic_append(const statistic_call *s, npyx_reduction *reduction) {
     npyx_error *error = &s->c->error;
     uint8_t *item = NULL;
-    NPYX_TRY(statistic_begin_array(s, reduction->ncoordinates, &item));
+    NPYX_TRY(npyext_call_append_kept(s->c, &s->dtype, s->axes, reduction->ncoordinates, &item));
     npyx_status status;
     while ((status = npyx_reduction_next(reduction, error)) == NPYX_OK) {
         for (int64_t i = 0; i < reduction->group_ncoordinates; i++, item += s->dtype.itemsize) {
@@ -323,7 +318,7 @@ static npyx_status statistic_append_places(const statistic_call *s, npyx_source 
     const int64_t nrows = npyx_view_nelem(&c->view) / c->view.shape[c->view.ndim - 1];
     npyx_reals reals = {0};
     uint8_t *item = NULL;
-    NPYX_TRY(statistic_begin_array(s, nrows, &item));
+    NPYX_TRY(npyext_call_append_kept(c, &s->dtype, s->axes, nrows, &item));
     npyx_reals_begin(&reals, source, &c->view);
     npyx_status status = statistic_find_places(s, &reals, item);
     npyx_reals_clear(&reals);
@@ -365,7 +360,7 @@ static void median_put(const statistic_call *s, const npyx_quantile *median, uin
 
 static npyx_status median_append(const statistic_call *s, npyx_quantiles *medians) {
     uint8_t *item = NULL;
-    NPYX_TRY(statistic_begin_array(s, medians->ncoordinates, &item));
+    NPYX_TRY(npyext_call_append_kept(s->c, &s->dtype, s->axes, medians->ncoordinates, &item));
     npyx_status status;
     for (; (status = npyx_quantiles_next(medians, &s->c->error)) == NPYX_OK; item += s->dtype.itemsize)
         median_put(s, medians->list, item);
