@@ -1,7 +1,6 @@
 /* The arrays that scalar functions looked at last, described and, if a handle stands for them, open. */
 #include "connection.h"
 #include "format/header.h"
-#include "format/tar.h"
 
 static void memo_forget(npyext_connection *connection, npyext_memo_array *known) {
     npyx_source_close(known->payload); /* before the archive that it reads from */

@@ -1,6 +1,5 @@
 #include "connection.h"
 
-#include "format/tar.h"
 #include "io/threads.h"
 #include "text/span.h"
 

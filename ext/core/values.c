@@ -1,7 +1,5 @@
 #include "values.h"
 
-#include "format/tar.h"
-
 #include <math.h>
 
 /* ---- arguments ---- */

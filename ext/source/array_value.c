@@ -2,7 +2,6 @@
 
 #include "format/archive.h"
 #include "format/header.h"
-#include "format/tar.h"
 #include "io/first_bytes.h"
 #include "item/convert.h"
 #include "pattern.h"

@@ -1,6 +1,5 @@
 #include "opener.h"
 
-#include "format/tar.h"
 #include "io/file_system.h"
 
 /* Stops opening files ahead. */

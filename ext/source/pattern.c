@@ -2,7 +2,6 @@
 
 #include <errno.h>
 
-#include "format/tar.h"
 #include "io/file_system.h"
 
 /* ---- the list of paths ---- */

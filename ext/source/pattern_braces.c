@@ -2,7 +2,6 @@
  * that they make are counted. A pattern is written by choosing an alternative of each group on the way; each
  * choice notes the one before it and how much was written by then. The next pattern returns to the last
  * choice that has another alternative, and writes again from there. */
-#include "format/tar.h"
 #include "pattern.h"
 #include "text/span.h"
 

@@ -2,7 +2,6 @@
  * table. */
 
 #include "npy_table.h"
-#include "format/tar.h"
 #include "scan/plan.h"
 #include "source/array_value.h"
 #include "source/pattern.h"

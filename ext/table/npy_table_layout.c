@@ -4,7 +4,6 @@
  * compares arrays and columns with what the table declares.
  */
 
-#include "format/tar.h"
 #include "npy_table.h"
 #include "text/span.h"
 

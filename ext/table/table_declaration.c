@@ -7,8 +7,6 @@
 
 #include "table.h"
 
-#include "format/tar.h"
-
 const char *const npyext_table_argument_names[NPYEXT_TABLE_NARGUMENTS] = {
     [NPYEXT_TABLE_PATH] = "path",       [NPYEXT_TABLE_MEMBER] = "member",
     [NPYEXT_TABLE_MEMBER_IDX] = "idx",  [NPYEXT_TABLE_MEMBERS] = "members",

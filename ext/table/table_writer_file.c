@@ -12,7 +12,6 @@
 #include <float.h>
 
 #include "format/header.h"
-#include "format/tar.h"
 #include "io/first_bytes.h"
 #include "table_writer.h"
 

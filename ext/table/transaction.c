@@ -2,7 +2,6 @@
 
 #include <limits.h>
 
-#include "format/tar.h"
 #include "format/zip_write.h"
 
 /* ---- what outlives a transaction: the TEMP table ---- */
