@@ -73,7 +73,7 @@ static npyx_status layout_read_written(npyext_layout *layout, const npyext_table
         return npyext_layout_read(layout, true, error);
     npyext_transaction *open = npyext_transaction_open_of(table->connection, table->name);
     if (table->declaration.mode != NPYEXT_TABLE_EDITS)
-        npyext_table_writer_shape_layout((const npyext_table_writer *)table->writer, layout);
+        npyext_table_writer_shape_layout(table->writer, layout);
     if (open == NULL)
         return layout_read_committed(table, layout, error);
     NPYX_TRY(open->ops->read(open, &source, error));

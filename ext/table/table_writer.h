@@ -17,41 +17,12 @@
 #include "transaction.h"
 #include "value/array_builder.h"
 
-typedef struct npyext_table_writer {
-    npyext_transaction transaction; /* borrows its texts from the declaration */
-    const char *const *arguments;   /* likewise */
-    npyx_format format;
-    npyx_zip_method method;
-    /* for a .npy: a row is all axes but the first, which is -1 or the number of rows that there must be */
-    npyx_arena arena;
-    const npyx_dtype *dtype;
-    int ndim;
-    int64_t shape[NPYX_MAX_NDIM];
-    int64_t row_nelem, row_nbytes;
-    npyext_layout layout; /* its columns */
-    /* for the open transaction */
-    size_t header_nbytes;
-    int version_major;
-    npyx_archive_writer *archive;
-    npyext_array_builder row; /* the current row */
-} npyext_table_writer;
-
 /* Reads the arguments, and for mode 'a' the file's header; an object that is made anew can do without the
  * file if the arguments say enough. Records the columns in the table's declaration. */
 npyx_status npyext_table_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error);
 
-/* Measures the array of nrows rows that the table writes: its items and bytes. It borrows the dtype and must
- * not be cleared. NPYX_CORRUPT if they cannot be counted, since nothing could read such an array. */
-npyx_status npyext_table_writer_measure(const npyext_table_writer *writer, int64_t nrows, npyx_array *array,
-                                        npyx_error *error);
-
-/* Whether an array of at least one axis has rows of the shape that the table writes. */
-bool npyext_table_writer_has_rows_of(const npyext_table_writer *writer, const npyx_array *array);
-
-/* Gives a cursor's layout the form of the table's rows. */
-void npyext_table_writer_shape_layout(const npyext_table_writer *writer, npyext_layout *layout);
-
-extern const npyext_transaction_ops npyext_table_writer_ops;
+/* Gives a cursor's layout the form of the rows of such a table. */
+void npyext_table_writer_shape_layout(const npyext_transaction *writer, npyext_layout *layout);
 
 /* Stores a number of one of the usual types, in the host's byte order, without a detour: most of what is ever
  * written. False for anything that needs a closer look. */
