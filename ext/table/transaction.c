@@ -52,8 +52,9 @@ static npyx_file_info *written_published(const npyext_connection *connection, co
     return NULL;
 }
 
-/* There is one entry for each inode, since that of a file that is gone may be used again. */
-void npyext_written_publish(npyext_connection *connection, const npyx_file_info *before,
+/* Notes what the file before is like now, or which file has taken its place; before may be NULL. There is one
+ * entry for each inode, since that of a file that is gone may be used again. */
+static void written_publish(npyext_connection *connection, const npyx_file_info *before,
                             const npyx_file_info *now) {
     npyx_file_info *replaced = before == NULL ? NULL : written_published(connection, before);
     npyx_file_info *known = written_published(connection, now);
@@ -101,7 +102,8 @@ npyx_status npyext_written_find(npyext_connection *connection, const char *table
     return code == SQLITE_ROW || code == SQLITE_DONE ? NPYX_OK : written_fail(db, code, table, error);
 }
 
-npyx_status npyext_written_note(npyext_connection *connection, const char *table,
+/* Notes that the table writes this file. */
+static npyx_status written_note(npyext_connection *connection, const char *table,
                                 const npyext_written *written, npyx_error *error) {
     int code = npyext_run(
         connection->db,
@@ -341,7 +343,7 @@ static npyx_status transaction_check_rowid(sqlite3_value *value, int64_t next, n
 static npyx_status transaction_note(npyext_transaction *t, npyx_error *error) {
     const npyext_written written = {
         .made = t->written.made, .info = npyext_transaction_last_target(t)->written, .number = t->number};
-    NPYX_TRY(npyext_written_note(t->connection, t->table, &written, error));
+    NPYX_TRY(written_note(t->connection, t->table, &written, error));
     t->is_noted = true;
     return NPYX_OK;
 }
@@ -452,7 +454,7 @@ npyx_status npyext_transaction_commit(npyext_transaction *t, int savepoint, npyx
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", t->path,
                     t->lost.message);
     else if (t->is_own && last->has_info) /* what the next transaction must find */
-        npyext_written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &last->info);
+        written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &last->info);
     t->lost.status = status;
     transaction_close(t);
     return NPYX_OK;

@@ -44,10 +44,6 @@ int npyext_written_create(npyext_connection *connection, const char *table);
 npyx_status npyext_written_find(npyext_connection *connection, const char *table, npyext_written *written,
                                 npyx_error *error);
 
-/* Notes that the table writes this file. Fails as npyext_written_find. */
-npyx_status npyext_written_note(npyext_connection *connection, const char *table,
-                                const npyext_written *written, npyx_error *error);
-
 /* NPYX_INVALID unless info is that of the file as it was published. */
 npyx_status npyext_written_check(const npyext_written *written, const npyx_file_info *info,
                                  npyx_error *error);
@@ -56,10 +52,6 @@ npyx_status npyext_written_check(const npyext_written *written, const npyx_file_
 int npyext_written_rename(sqlite3 *db, const char *table, const char *new_table);
 /* For xDestroy; returns an SQLite code. */
 int npyext_written_forget(sqlite3 *db, const char *table);
-
-/* Notes what the file before is like now, or which file has taken its place; before may be NULL. */
-void npyext_written_publish(npyext_connection *connection, const npyx_file_info *before,
-                            const npyx_file_info *now);
 
 /* ---- a transaction ---- */
 

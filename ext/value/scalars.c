@@ -20,7 +20,7 @@ npyx_status npyext_call_take_items(npyext_call *c) {
     return npyx_array_check_values(c->value.array, &c->error);
 }
 
-npyx_status npyext_call_take_values(npyext_call *c) {
+static npyx_status call_take_values(npyext_call *c) {
     NPYX_TRY(call_take_array(c));
     NPYX_TRY(npyext_array_value_hold(&c->value, &c->error));
     npyx_view_of_array(c->value.array, &c->view);
@@ -35,7 +35,7 @@ static npyx_status call_run(npyext_call *c, const npyext_scalar *scalar) {
     if (scalar->takes == NPYEXT_TAKES_ITEMS)
         NPYX_TRY(npyext_call_take_items(c));
     if (scalar->takes == NPYEXT_TAKES_VALUES)
-        NPYX_TRY(npyext_call_take_values(c));
+        NPYX_TRY(call_take_values(c));
     NPYX_TRY(scalar->run(c));
     return scalar->gives == NPYEXT_GIVES_VALUE ? NPYX_OK : npyext_call_give(c, scalar->gives);
 }
@@ -303,7 +303,7 @@ npyx_status npyext_npy_get(npyext_call *c) {
     bool has_fallback = c->which == 1, is_inside = false;
     if (c->argc < 1 + has_fallback)
         return npyext_call_refuse(c, "takes an array%s and indices", has_fallback ? ", a fallback" : "");
-    NPYX_TRY(npyext_call_take_values(c));
+    NPYX_TRY(call_take_values(c));
     NPYX_TRY(scalars_choose(c, 1 + has_fallback, &is_inside));
     if (is_inside)
         return scalars_result_part(c);

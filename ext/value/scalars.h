@@ -106,10 +106,8 @@ npyext_scalar_run npyext_npy_png, npyext_npy_plot, npyext_npy_spark, npyext_npy_
 /* xFunc for sqlite3_create_function_v2; its user data is an npyext_registration. */
 void npyext_scalar_call(sqlite3_context *context, int argc, sqlite3_value **argv);
 
-/* Opens the array as NPYEXT_TAKES_VALUES does, for a function that must call it itself: it can do without
+/* Opens the array as NPYEXT_TAKES_ITEMS does, for a function that must call it itself: it can do without
  * arguments, or has its own message for what is not an array. */
-npyx_status npyext_call_take_values(npyext_call *c);
-/* The same, as NPYEXT_TAKES_ITEMS does. */
 npyx_status npyext_call_take_items(npyext_call *c);
 
 /* Places an error, if there is one, in the call and not in an array; returns status. */
