@@ -149,24 +149,16 @@ struct npyext_table {
 npyext_transaction npyext_table_transaction(const npyext_table *table, const npyext_transaction_ops *ops);
 
 /* The methods of every such module; its client data is a registration whose definition is a kind. */
-int npyext_table_create(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
-                        char **message);
-int npyext_table_connect(sqlite3 *db, void *client, int argc, const char *const *argv, sqlite3_vtab **vtab,
-                         char **message);
-int npyext_table_disconnect(sqlite3_vtab *vtab);
-int npyext_table_destroy(sqlite3_vtab *vtab);
+typedef int npyext_table_maker(sqlite3 *db, void *client, int argc, const char *const *argv,
+                               sqlite3_vtab **vtab, char **message);
+typedef int npyext_table_method(sqlite3_vtab *vtab);
+typedef int npyext_table_savepoint_method(sqlite3_vtab *vtab, int savepoint);
+npyext_table_maker npyext_table_create, npyext_table_connect;
+npyext_table_method npyext_table_disconnect, npyext_table_destroy, npyext_table_begin, npyext_table_sync,
+    npyext_table_commit, npyext_table_rollback;
+npyext_table_savepoint_method npyext_table_savepoint, npyext_table_release, npyext_table_rollback_to;
 int npyext_table_rename(sqlite3_vtab *vtab, const char *name);
-/* Call it when a cursor of the table is opened: rows that follow belong to another statement. */
-void npyext_table_begin_statement(const npyext_table *table);
-
 int npyext_table_update(sqlite3_vtab *vtab, int argc, sqlite3_value **argv, sqlite3_int64 *rowid);
-int npyext_table_begin(sqlite3_vtab *vtab);
-int npyext_table_sync(sqlite3_vtab *vtab);
-int npyext_table_commit(sqlite3_vtab *vtab);
-int npyext_table_rollback(sqlite3_vtab *vtab);
-int npyext_table_savepoint(sqlite3_vtab *vtab, int savepoint);
-int npyext_table_release(sqlite3_vtab *vtab, int savepoint);
-int npyext_table_rollback_to(sqlite3_vtab *vtab, int savepoint);
 int npyext_table_is_shadow_name(const char *suffix);
 
 #define NPYEXT_TABLE_METHODS                                                                                 \
@@ -176,6 +168,9 @@ int npyext_table_is_shadow_name(const char *suffix);
     .xCommit = npyext_table_commit, .xRollback = npyext_table_rollback, .xRename = npyext_table_rename,      \
     .xSavepoint = npyext_table_savepoint, .xRelease = npyext_table_release,                                  \
     .xRollbackTo = npyext_table_rollback_to, .xShadowName = npyext_table_is_shadow_name
+
+/* Call it when a cursor of the table is opened: rows that follow belong to another statement. */
+void npyext_table_begin_statement(const npyext_table *table);
 
 /* What a plan's terms about the rowid have as their column. */
 enum { NPYEXT_TABLE_ROWID = 0 };
