@@ -1,4 +1,4 @@
-#include "connection.h"
+#include "policy.h"
 
 #include "io/threads.h"
 #include "text/span.h"
