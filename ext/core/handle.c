@@ -1,5 +1,5 @@
 /* Handles and recipes as bytes: written, recognised and checked. */
-#include "connection.h"
+#include "handle.h"
 
 /* ---- handles ---- */
 
