@@ -78,6 +78,8 @@ def make_files():
     made["shard.tar"] = b"".join(
         tars.member(f"{key}.{ext}", data) for key in ("000", "1") for ext, data in (("cls", key.encode()), ("txt", b"abc"))
     ) + tars.END
+    os.mkdir("kinds")
+    made.update({os.path.join("kinds", name): made[name] for name in KINDS})
     for name, contents in made.items():
         with open(name, "wb") as file:
             file.write(contents)
@@ -85,6 +87,9 @@ def make_files():
 
 
 # --- tables --------------------------------------------------------------------------------------------------
+
+# A file of each kind, in a folder of their own: a pattern opens all that it matches for every question.
+KINDS = "records.npy nothing.npy scalar.npy objects.npy texts.npy pair.npz two.ten model.safetensors shard.tar".split()
 
 # What is asked of each table function; of those that take any array, of some of each kind of items.
 CALLS = [f"npy_rows('{name}.npy')" for name in [*arrays(), "objects"]]
@@ -95,7 +100,7 @@ CALLS += ["npy_histogram('ints.npy', '', '', 3)", "npy_quantile('matrix.npy', ''
 LABELS = """npy_from_json('["007", "1", "a", "1", "", "7"]', 'U3')"""
 CALLS += [f"npy_stats('ints.npy', '', '', '', '', '', '', '', {LABELS})", f"npy_unique('ints.npy', '', '', '', '', '', '', {LABELS})"]
 CALLS += ["npy_nearest('matrix.npy', '', '', npy_from_json('[1, 0.5, 2]'))", "npy_compare('pair.npz', 'other.npz')", "npy_compare('pai[r].npz', 'othe[r].npz')", "npy_paths('*.npy')"]
-CALLS += ["npy_meta('*')", "npz_members('pair.npz')", "tar_members('shard.tar')", "ten_arrays('two.ten')", "npy_file('pair.npz')"]
+CALLS += ["npy_meta('kinds/*')", "npz_members('pair.npz')", "tar_members('shard.tar')", "ten_arrays('two.ten')", "npy_file('pair.npz')"]
 TYPED = {
     "t_ints": "npy('ints.npy')",
     "t_matrix": "npy('matrix.npy')",
