@@ -19,6 +19,8 @@ BUILD = os.path.join(ROOT, ".build", FLAVOUR)
 EXTENSION = os.path.abspath(
     os.environ.get("NPYEXT_SO") or os.path.join(ROOT if FLAVOUR == "release" else BUILD, "npyext.so")
 )
+# Another build or host repeats what the release has passed (NPYEXT_REPEATS where no variable here tells).
+REPEATS = FLAVOUR not in ("release", "coverage") or MAPPED or os.environ.get("NPYEXT_REPEATS") == "1"
 # A test that waits longer than this for a process has found one that hangs.
 PATIENCE = 120 if FLAVOUR == "release" else 600
 
@@ -26,6 +28,12 @@ PATIENCE = 120 if FLAVOUR == "release" else 600
 def random_seed():
     """Of what is random in a run: NPYEXT_SEED begins where another run began. Who takes one prints it."""
     return int(os.environ.get("NPYEXT_SEED") or time.time_ns() % 2**32)
+
+
+def fewer(count):
+    """How often a random test is to do what `make check` does so many times: where it is only repeated, a third of that,
+    for every build has the same seed and asks the same things again."""
+    return -(-count // 3) if REPEATS else count
 
 
 def connect(database=":memory:", entry_point=None):
