@@ -7,6 +7,7 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -270,45 +271,69 @@ QUESTIONS = ["SELECT count(value) FROM npy_rows(:a)", "SELECT npy_json(:a)", "SE
 
 # --- a process that may die of it ----------------------------------------------------------------------------
 
-ASK = """
-import json, resource, signal, sqlite3, sys, time
+# Python and the extension are loaded once; each case is asked in a child of that process, which knows nothing of the others.
+SERVE = """
+import json, os, resource, signal, sqlite3, sys, time
 sys.path.insert(0, sys.argv[1])
 import shell
-array = sys.stdin.buffer.read()
 def status(name):
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith(name)) << 10
-if sys.argv[2] != "asan":
-    resource.setrlimit(resource.RLIMIT_AS, (status("VmSize") + (3 << 30),) * 2)
-db = shell.connect()
-answers = []
-for sql in json.loads(sys.argv[3]):
-    with open("/proc/self/clear_refs", "w") as peaks:
-        peaks.write("5")
-    before, start = status("VmHWM"), time.process_time()
-    db.set_progress_handler(None, 0)
-    if float(sys.argv[4]) > 0:
-        deadline = start + float(sys.argv[4])
-        db.set_progress_handler(lambda: time.process_time() > deadline, 100)
-    try:
-        rows = db.execute(sql, {"a": array}).fetchall()
-        said = None
-        del rows
-    except (sqlite3.Error, MemoryError) as error:
-        said = str(error)[:300] or type(error).__name__
-    answers.append([sql, time.process_time() - start, status("VmHWM") - before, said])
-print(json.dumps(answers))
+def answer(array, questions, seconds):
+    if sys.argv[2] != "asan":
+        resource.setrlimit(resource.RLIMIT_AS, (status("VmSize") + (3 << 30),) * 2)
+    db = shell.connect()
+    answers = []
+    for sql in questions:
+        with open("/proc/self/clear_refs", "w") as peaks:
+            peaks.write("5")
+        before, start = status("VmHWM"), time.process_time()
+        db.set_progress_handler(None, 0)
+        if seconds > 0:
+            deadline = start + seconds
+            db.set_progress_handler(lambda: time.process_time() > deadline, 100)
+        try:
+            rows = db.execute(sql, {"a": array}).fetchall()
+            said = None
+            del rows
+        except (sqlite3.Error, MemoryError) as error:
+            said = str(error)[:300] or type(error).__name__
+        answers.append([sql, time.process_time() - start, status("VmHWM") - before, said])
+    return answers
+while line := sys.stdin.buffer.readline():
+    nbytes, patience, questions, seconds = json.loads(line)
+    array = sys.stdin.buffer.read(nbytes)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(patience)
+        try:
+            os.write(1, json.dumps(answer(array, questions, seconds)).encode() + b"\\n")
+        except BaseException as error:
+            os.write(2, repr(error).encode() + b"\\n")
+            os._exit(1)
+        os._exit(0)
+    _, ended = os.waitpid(child, 0)
+    os.write(1, json.dumps(os.waitstatus_to_exitcode(ended)).encode() + b"\\n")
 """
 
 
-def asked(array, questions, seconds=0.0):
-    """[question, seconds of CPU, bytes at most, message of an error] for each."""
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", ASK, os.path.dirname(shell.__file__), shell.FLAVOUR, json.dumps(questions), str(seconds)],
-        input=array, capture_output=True, timeout=shell.PATIENCE,
-    )
-    assert done.returncode == 0, (done.returncode, done.stderr.decode()[-800:])
-    return json.loads(done.stdout)
+@pytest.fixture(scope="module")
+def asked():
+    """asked(array, questions, seconds=0.0) -> [question, seconds of CPU, bytes at most, message of an error] for each."""
+    command = [sys.executable, "-B", "-c", SERVE, os.path.dirname(shell.__file__), shell.FLAVOUR]
+    with tempfile.TemporaryFile() as complaints, subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints) as server:
+
+        def asked(array, questions, seconds=0.0):
+            server.stdin.write(json.dumps([len(array), shell.PATIENCE, questions, seconds]).encode() + b"\n" + array)
+            server.stdin.flush()
+            answers = json.loads(server.stdout.readline() or b"-1")
+            ended = json.loads(server.stdout.readline() or b"-1") if isinstance(answers, list) else answers
+            complaints.seek(0)
+            assert isinstance(answers, list) and ended == 0, (ended, complaints.read().decode("utf-8", "backslashreplace")[-800:])
+            return answers
+
+        yield asked
+        server.stdin.close()
 
 
 def name_of(case):
@@ -316,7 +341,7 @@ def name_of(case):
 
 
 @pytest.mark.parametrize("make, arguments", CASES, ids=name_of)
-def test_what_is_derived_is_bounded_by_the_bytes_there_are(make, arguments):
+def test_what_is_derived_is_bounded_by_the_bytes_there_are(asked, make, arguments):
     array = make(*arguments)
     allowance = FREE_NBYTES + NBYTES_PER_BYTE * len(array)  # of the values, and as much of the text of one item
     for sql, seconds, nbytes, said in asked(array, QUESTIONS):
@@ -327,7 +352,7 @@ def test_what_is_derived_is_bounded_by_the_bytes_there_are(make, arguments):
 
 
 @pytest.mark.parametrize("make, arguments", CASES, ids=name_of)
-def test_what_is_derived_of_a_pickle_as_a_file(make, arguments):
+def test_what_is_derived_of_a_pickle_as_a_file(asked, make, arguments):
     """It is listed and searched for arrays, and those of objects are read."""
     array = make(*arguments)
     pickle = array[array.index(b"\x80\4") :]
@@ -346,7 +371,7 @@ def test_what_is_derived_of_a_pickle_as_a_file(make, arguments):
 
 
 @pytest.mark.parametrize("make, arguments", CASES, ids=name_of)
-def test_an_interrupt_is_noticed_whatever_is_derived(make, arguments):
+def test_an_interrupt_is_noticed_whatever_is_derived(asked, make, arguments):
     array = make(*arguments)
     questions = QUESTIONS
     for attempt in range(3):  # another process may have the caches, and the processor then takes twice as long
