@@ -60,7 +60,7 @@ def test_large_arrays(connect, monkeypatch, threads):
     few, many = rng.integers(-50, 50, n), rng.random(n)
     with_nan = many.copy()
     with_nan[rng.random(n) < 0.1] = np.nan
-    for array in (few, few.astype("f4"), few.astype(">i2"), many[: n // 4], with_nan[: n // 8], np.concatenate([many, np.round(many, 1), many[:1000]]), np.arange(n) // 4):
+    for array in (few, few.astype("f4"), few.astype(">i2"), many[: n // 4], with_nan[: n // 8], np.concatenate([many[: n // 4], np.round(many[: n // 4], 1), many[:1000]]), np.arange(n // 4) // 4):
         np.save("a.npy", array)
         values, firsts, counts = np.unique(array, return_index=True, return_counts=True)
         rows = np.array(db.execute("SELECT coalesce(value, 9e99), count FROM npy_unique('a.npy')").fetchall())

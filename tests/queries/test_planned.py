@@ -16,6 +16,7 @@ import sqlite3
 import numpy as np
 import pytest
 
+import shell
 from arrays import FEW_FIELDS, FEW_INTEGERS, FEW_REALS, FEW_WORDS, few_values, npy_bytes, npz_bytes, seeded_generator, ten_bytes, write_sparse_npy
 from expected import counters, is_refused, since
 
@@ -409,7 +410,7 @@ def compare_branches(select, q):
 def test_a_plan_changes_no_answer(select, case, tmp_path):
     rng, (function, greatest) = seeded_generator(), CASES[case]
     make_table(select)
-    for i in range(10):
+    for i in range(shell.fewer(6)):
         folder = tmp_path / str(i)
         folder.mkdir()
         sources = Sources(rng, folder, greatest=greatest)
@@ -449,7 +450,7 @@ def window_query(q):
 def test_order_and_window_of_one_array_change_no_answer(select, case, tmp_path):
     rng, (function, greatest) = seeded_generator(), CASES[case]
     make_table(select)
-    for i in range(20):
+    for i in range(shell.fewer(20)):
         folder = tmp_path / str(i)
         folder.mkdir()
         largest = 9000 if rng.random() < 0.2 else 60  # many blocks, or one
@@ -476,7 +477,7 @@ def test_a_plan_over_many_blocks_changes_no_answer(select, case, tmp_path):
     """Bitmaps that end inside of a word, candidates in none or few of many blocks."""
     rng, (function, greatest) = seeded_generator(), CASES[case]
     columns, listed = ", ".join(function.columns), ", ".join(map(spelled, [function.indexes[0], *set(function.values)]))
-    for i in range(8):
+    for i in range(shell.fewer(8)):
         dtype, count = str(rng.choice([t for t in DTYPES if t not in ("S3", "U2", ">U3")])), int(rng.integers(9000, 30000))
         array = few_values(rng, dtype, (count,), greatest)
         # Long stretches of one item, in which no candidate or every one lies.

@@ -16,7 +16,9 @@ import shell
 from arrays import npy_bytes, npz_bytes, seeded_generator
 from expected import counters
 
-NTHREADS = ("1", "2", "3", "16")  # one, as many as here, an odd number, and the most: more than there are blocks
+# One, two, an odd number, and the most, which are more than there are blocks. Other builds go the same ways: one with other
+# threads is enough.
+NTHREADS = ("1", "3") if shell.REPEATS else ("1", "2", "3", "16")
 
 
 def connect_with(nthreads, monkeypatch):
@@ -74,8 +76,15 @@ def test_statistics_histograms_and_filters_are_the_same_to_the_last_bit(folder, 
     assert_alike(monkeypatch, queries)
 
 
-@pytest.mark.parametrize("change", ["nothing", "one", "all"])
-@pytest.mark.parametrize("dtypes", [("f4", "f4"), ("f8", "f8"), ("f8", "f4"), ("i8", "f8"), ("c8", "c16"), ("i2", "u8"), ("U3", "U3")])
+@pytest.mark.parametrize(
+    "dtypes, change",
+    [
+        (dtypes, change)
+        for dtypes in [("f4", "f4"), ("f8", "f8"), ("f8", "f4"), ("i8", "f8"), ("c8", "c16"), ("i2", "u8"), ("U3", "U3")]
+        for change in ["nothing", "one", "all"]
+        if (dtypes[0], change) != ("U3", "all")  # texts are not computed with
+    ],
+)
 def test_comparisons_are_the_same_to_the_last_bit(folder, monkeypatch, dtypes, change):
     rng = seeded_generator()
     count = 1_200_000 // np.dtype(dtypes[0]).itemsize * 4
@@ -87,7 +96,7 @@ def test_comparisons_are_the_same_to_the_last_bit(folder, monkeypatch, dtypes, c
     with np.errstate(all="ignore"):
         if change == "one":
             b[count * 2 // 3] = "z" if dtypes[0] == "U3" else 1
-        elif change == "all" and dtypes[0] != "U3":
+        elif change == "all":
             b = (b * np.asarray(1.001, dtypes[0]) + np.asarray(1, dtypes[0])).astype(dtypes[0])
         b = b.astype(dtypes[1])
     (folder / "a.npy").write_bytes(npy_bytes(a))
