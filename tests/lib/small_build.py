@@ -53,8 +53,16 @@ COUNTS = {
     "reading/test_zip_directory.py": "test_a_small_archive_is_one_read_and_the_look_at_its_beginning test_the_directory_is_read_in_whole_blocks",
 }
 
+# What the release asks of this build in its own run of the suite, or what is about SQLite's plans, whatever the sizes.
+ELSEWHERE = {
+    "numpy/test_calc.py": "test_random_expressions",
+    "numpy/test_same.py": "",
+    "queries/test_comparisons.py": "",
+    "queries/test_constants.py": "",
+}
+
 
 def is_left_out(nodeid):
     file, _, test = nodeid.partition("::")
-    names = [listed[file].split() for listed in (LARGE, COUNTS) if file in listed]
+    names = [listed[file].split() for listed in (LARGE, COUNTS, ELSEWHERE) if file in listed]
     return any(not some or test.partition("[")[0] in some for some in names)

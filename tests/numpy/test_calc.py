@@ -1,4 +1,4 @@
-"""npy_calc: five seconds of random expressions (calc_random.py; NPYEXT_CALC_SECONDS, which is 10 in CI), and what they do not
+"""npy_calc: five seconds of random expressions (calc_random.py; NPYEXT_CALC_SECONDS, which is 4 to 10 in CI), and what they do not
 meet often enough."""
 
 import itertools

@@ -1,4 +1,4 @@
-"""Five seconds of random questions, which every setting must answer alike (same.py; NPYEXT_SAME_SECONDS, which is 10 in CI).
+"""Five seconds of random questions, which every setting must answer alike (same.py; NPYEXT_SAME_SECONDS, which is 4 to 10 in CI).
 NumPy is asked by `make same`: its releases differ in what the other tests here know of, one by one."""
 
 import os

@@ -1,5 +1,5 @@
-"""Five seconds of random queries (differential.py; NPYEXT_DIFFERENTIAL_SECONDS, which is 10 to 20 in CI).
-test_sqlite_versions.py has other releases of SQLite run half a minute of them."""
+"""Five seconds of random queries (differential.py; NPYEXT_DIFFERENTIAL_SECONDS, which is 4 to 20 in CI).
+test_sqlite_versions.py has other releases of SQLite run five to ten seconds of them."""
 
 import os
 

@@ -16,6 +16,7 @@ import pytest
 
 import packages
 import shell
+import small_build
 from roots_guide import ARCHIVES, FOLDER, PATIENCE, connect, copy_sources, entered, environment, mirror, SOURCES
 
 BUILDS = "gcc,make,libc6-dev,libsqlite3-dev,zlib1g-dev,libminizip-dev,sqlite3"
@@ -29,9 +30,14 @@ SAYS_WHAT = """
 gcc --version | head -n 1; ldd --version 2>&1 | head -n 1; sqlite3 --version | cut -d ' ' -f 1
 ! command -v python3 >/dev/null || python3 -c 'import sys, numpy; print("Python", sys.version.split()[0], "NumPy", numpy.__version__)'
 """
-# Takes long, and is about us and the kernel, which is this machine's whatever the release: calls that fail, and writers that
-# are killed or wait for each other. Left out where one release is taken of several.
-ALIKE = ["safety/test_crashes.py", "safety/test_faults.py", "safety/test_lost_files.py"]
+# Takes long, and is about us and the kernel, which is this machine's whatever the release: calls that fail, writers that are
+# killed or wait for each other, what is derived of pickles, what grows with time, limits of memory, what changes
+# while it is read, how much is read. Large arrays go through the same code as those that are left, and test_sqlite_versions.py
+# has the comparisons asked on newer SQLite. What a release has of its own, its compiler, C library, SQLite, NumPy and Python,
+# takes part in the rest. Left out where one release is taken of several.
+ALIKE = [f"safety/test_{name}.py" for name in "crashes faults lost_files derived soak tar_limits degenerate_corpus changing_files".split()]
+ALIKE += ["reading/test_random_access.py", "queries/test_comparisons.py"]
+LARGE = [f"{file}::{test}" for file, tests in small_build.LARGE.items() for test in tests.split()]
 
 
 def root_of(release):
@@ -103,8 +109,8 @@ def test_check(release, patience_for, capfd):
     env = {"NPYEXT_WORKERS": os.environ.get("NPYEXT_WORKERS", ""), "NPYEXT_SEED": str(shell.random_seed())}
     env.update((name, value) for name, value in os.environ.items() if name.startswith("NPYEXT_") and name.endswith("_SECONDS"))
     if checked() != RELEASES:
-        ignored = " ".join(f"--ignore=tests/{path}" for path in ALIKE)
-        env["PYTEST_ADDOPTS"] = ignored
+        env["PYTEST_ADDOPTS"] = " ".join([*(f"--ignore=tests/{path}" for path in ALIKE), *(f"--deselect={test}" for test in LARGE)])
+        env["NPYEXT_REPEATS"] = "1"
     done, seconds = make(root, "check", env)
     totals = re.findall(r"^(\d+) passed, (\d+) failed$", done.stdout, re.M)
     with capfd.disabled():

@@ -424,7 +424,7 @@ def test_names_of_crashed_writers_are_not_looked_for_one_by_one(server, tmp_path
 
 @pytest.mark.parametrize("options", [[], ["--writers", "7", "--delay-ms", "0"], ["--mix"]], ids=["delays", "no delays", "mix"])
 def test_two_writers_of_one_path(tmp_path, patience_for, options):
-    """See two_writers.py; NPYEXT_WRITERS_SECONDS is 5 to 15 in CI, and `make two-writers SECONDS=...` is for longer."""
+    """See two_writers.py; NPYEXT_WRITERS_SECONDS is 3 to 8 in CI, and `make two-writers SECONDS=...` is for longer."""
     seconds = os.environ.get("NPYEXT_WRITERS_SECONDS", "4")
     patience_for(60 + int(seconds) + shell.PATIENCE)
     done = subprocess.run(

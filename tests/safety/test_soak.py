@@ -1,4 +1,4 @@
-"""A soak of ten seconds (soak.py; NPYEXT_SOAK_SECONDS, which is 15 to 30 in CI)."""
+"""A soak of ten seconds (soak.py; NPYEXT_SOAK_SECONDS, which is 10 to 20 in CI)."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Five seconds of random sequences of statements that write (model.py; NPYEXT_MODEL_SECONDS, which is 10 to 30 in CI), and
+"""Five seconds of random sequences of statements that write (model.py; NPYEXT_MODEL_SECONDS, which is 5 to 20 in CI), and
 sequences in which tables that write went wrong once, each under what went wrong."""
 
 import os
