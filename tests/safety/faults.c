@@ -9,9 +9,9 @@
  * left behind: no memory, no descriptor. An empty SCRIPT stands for loading the extension.
  *
  * FAULT is a kind (memory, libc, an errno's name, short, end), with `+` behind it when all calls from the
- * n-th on are to fail, and with `/N` when of those past the first hundred only each N-th is tried. Prints one
- * line of numbers for each: calls, faults tried, of these absorbed, and of these absorbed where SQLite says
- * that it may.
+ * n-th on are to fail, with `/N` when of those past the first hundred only each N-th is tried, and `/N,M` when
+ * of those past the first M. Prints one line of numbers for each: calls, faults tried, of these absorbed, and
+ * of these absorbed where SQLite says that it may.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -23,7 +23,7 @@
 
 #include "inject.h"
 
-enum { ALL_OF_THE_FIRST = 100, TEXT_NBYTES = 1 << 22 };
+enum { TEXT_NBYTES = 1 << 22 };
 
 /* What statements gave: a line for each row. Not to be malloced while faults are armed. */
 typedef struct answer {
@@ -202,14 +202,14 @@ static void run_again(sqlite3 *db) {
         fail("the second attempt failed", &found);
 }
 
-static long next_n(long n, long step) {
-    return n < ALL_OF_THE_FIRST ? n + 1 : n + step;
+static long next_n(long n, long step, long all_of_the_first) {
+    return n < all_of_the_first ? n + 1 : n + step;
 }
 
-static void inject_all(fault what, long step) {
+static void inject_all(fault what, long step, long all_of_the_first) {
     long ntried = 0, nabsorbed = 0, nbenign = 0, calls = 0;
     bool has_failed = true;
-    for (job.nth = 1; has_failed; job.nth = next_n(job.nth, step)) {
+    for (job.nth = 1; has_failed; job.nth = next_n(job.nth, step, all_of_the_first)) {
         int ndescriptors = count_descriptors();
         long outstanding_nbytes = inject_outstanding_nbytes();
         sqlite3 *db = open_prepared();
@@ -291,8 +291,9 @@ int main(int argc, char **argv) {
     expect();
     for (int i = 5; i < argc; i++) {
         const char *step = strchr(argv[i], '/');
+        const char *first = strchr(argv[i], ',');
         job.fault_name = argv[i];
-        inject_all(parse_fault(argv[i]), step == NULL ? 1 : atol(step + 1));
+        inject_all(parse_fault(argv[i]), step == NULL ? 1 : atol(step + 1), first == NULL ? 100 : atol(first + 1));
     }
     sqlite3_shutdown();
     if (inject_outstanding_nbytes() != 0) {
