@@ -126,7 +126,7 @@ def test_answers_of_a_library(library, patience_for):
     assert_same_answers(os.path.dirname(library))
 
 
-@pytest.mark.parametrize("wheel", some(WHEELS), ids=name_of)
+@pytest.mark.parametrize("wheel", some(WHEELS), ids=[name_of(path) for path in some(WHEELS)])
 def test_answers_of_a_release(wheel, patience_for):
     patience_for(5 * shell.PATIENCE)
     version = python(wheel, "-c", "import sqlite3; print(sqlite3.sqlite_version)").stdout.strip()

@@ -7,13 +7,14 @@ import importlib.util
 import os
 
 # What takes longest begins first, so that no process is left with it at the end.
-LONGEST = ["packaging/", "clients/", "queries/test_planned.py", "safety/test_crashes.py", "safety/test_lost_files.py", "safety/test_faults.py"]
+LONGEST = ["packaging/", "clients/", "hosts/test_sqlite_versions.py", "safety/test_derived.py", "queries/test_comparisons.py"]
+LONGEST += ["queries/test_planned.py", "reading/test_cores.py", "numpy/test_vectors.py", "safety/test_crashes.py", "safety/test_lost_files.py", "safety/test_faults.py"]
 LONGEST += ["safety/test_soak.py", "queries/test_differential.py", "unit/", "reading/test_corpus.py", "reading/test_random_access.py"]
 LONGEST += ["numpy/test_histogram.py", "safety/test_policy.py", "numpy/", "hosts/"]
 # The tests of a file stay together, for what they share is then made once; but those of a room that share one make and
 # what it makes below .build, and files whose tests share little and take long.
 TOGETHER = ["packaging/", "clients/"]
-APART = ["queries/test_planned.py", "safety/test_lost_files.py", "safety/test_faults.py"]
+APART = ["hosts/test_sqlite_versions.py", "queries/test_planned.py", "safety/test_lost_files.py", "safety/test_faults.py"]
 
 
 def options():

@@ -9,9 +9,9 @@
  * left behind: no memory, no descriptor. An empty SCRIPT stands for loading the extension.
  *
  * FAULT is a kind (memory, libc, an errno's name, short, end), with `+` behind it when all calls from the
- * n-th on are to fail, with `/N` when of those past the first hundred only each N-th is tried, and `/N,M` when
- * of those past the first M. Prints one line of numbers for each: calls, faults tried, of these absorbed, and
- * of these absorbed where SQLite says that it may.
+ * n-th on are to fail, with `/N` when of those past the first hundred only each N-th is tried, and `/N,M`
+ * when of those past the first M. Prints one line of numbers for each: calls, faults tried, of these
+ * absorbed, and of these absorbed where SQLite says that it may.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -293,7 +293,8 @@ int main(int argc, char **argv) {
         const char *step = strchr(argv[i], '/');
         const char *first = strchr(argv[i], ',');
         job.fault_name = argv[i];
-        inject_all(parse_fault(argv[i]), step == NULL ? 1 : atol(step + 1), first == NULL ? 100 : atol(first + 1));
+        inject_all(parse_fault(argv[i]), step == NULL ? 1 : atol(step + 1),
+                   first == NULL ? 100 : atol(first + 1));
     }
     sqlite3_shutdown();
     if (inject_outstanding_nbytes() != 0) {
