@@ -39,11 +39,11 @@ check-sanitized: ## Nearly every test again, under AddressSanitizer and UBSan
 	@NPYEXT_FLAVOUR=asan LD_PRELOAD=$$($(CC) -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
 	    $(suite) $(workers) $(not_builds) --ignore=tests/safety/test_crashes.py tests
 
-# A map only changes how the bytes of a file that is read come in. Left out is what reads no files of its own, or takes both
-# ways itself (test_same.py, test_soak.py, fuzz_sql); what is about plans, whatever is read (test_comparisons.py,
-# test_constants.py); what computes with arrays that are there (makers, aggregates, random expressions); and what writes, since
-# nothing that is written is mapped: the model and the rows that change read their files back. Unit tests know no map; few
-# rounds of them are for clang, which has built them in CI.
+# A map only changes how the bytes of a file that is read come in. Left out is what reads no files of its own, takes both ways
+# itself (test_same.py, test_soak.py) or none (the replayers: fuzz_sql.c unsets the variable); what is about plans, whatever is
+# read (test_comparisons.py, test_constants.py); what computes with arrays that are there (makers, aggregates, random
+# expressions); and what writes, since nothing that is written is mapped: the model and the rows that change read their files
+# back. Unit tests know no map; few rounds of them are for clang, which has built them in CI.
 not_mapped := docs fuzz hosts
 not_mapped += $(addprefix safety/test_,$(addsuffix .py,crashes lost_files policy soak derived small_stack degenerate degenerate_corpus interrupted_array_of_texts interrupted_many_queries))
 not_mapped += $(addprefix queries/test_,$(addsuffix .py,comparisons constants))
