@@ -51,12 +51,11 @@ static bool found_measure(const npyx_found_array *found, int64_t *last, int64_t 
 }
 
 /* Sets the array's fault if its items are not all in the bytes of its storage. */
-static npyx_status found_check(npyx_found_archive *archive, npyx_found_entry *array, npyx_error *error) {
+static void found_check(npyx_found_entry *array) {
     const npyx_found_array *found = &array->found;
-    int64_t itemsize = npyx_types[found->type].itemsize, stored_nbytes, last, nelem, end;
-    NPYX_TRY(archive->form->storage_nbytes(archive, array->storage, &stored_nbytes, error));
+    int64_t itemsize = npyx_types[found->type].itemsize, last, nelem, end;
     bool is_measured = found_measure(found, &last, &nelem) && npyx_add_i64(found->first, last, &end);
-    int64_t present_nelem = stored_nbytes / itemsize;
+    int64_t present_nelem = array->storage.nbytes / itemsize;
     if (found->storage_nelem > present_nelem)
         array->fault = "its storage has fewer bytes than its pickle says";
     else if (!is_measured || (nelem > 0 && end >= found->storage_nelem))
@@ -65,7 +64,6 @@ static npyx_status found_check(npyx_found_archive *archive, npyx_found_entry *ar
         array->fault = "it repeats the items of its storage more than 1032 times";
     if (array->fault == NULL)
         found_find_order(array, nelem);
-    return NPYX_OK;
 }
 
 static npyx_status found_resolve(npyx_found_archive *archive, npyx_found_entry *array, npyx_error *error) {
@@ -75,12 +73,15 @@ static npyx_status found_resolve(npyx_found_archive *archive, npyx_found_entry *
         array->is_fortran = found->array->is_fortran;
     if (array->fault != NULL || found->foreign != NULL || found->array != NULL)
         return NPYX_OK;
-    if (archive->form->find_storage != NULL)
-        NPYX_TRY(archive->form->find_storage(archive, found->key, &array->storage, error));
-    if (array->storage >= 0)
-        return found_check(archive, array, error);
-    array->fault = "its storage is not in the file";
-    return NPYX_OK;
+    npyx_status status = archive->form->find_storage == NULL
+                             ? NPYX_DONE
+                             : archive->form->find_storage(archive, found->key, &array->storage, error);
+    array->has_storage = status == NPYX_OK;
+    if (array->has_storage)
+        found_check(array);
+    else
+        array->fault = "its storage is not in the file";
+    return status == NPYX_DONE ? NPYX_OK : status;
 }
 
 npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_budget *budget,
@@ -96,7 +97,7 @@ npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_budget *b
                                               &archive->capacity_nentries, sizeof *entries);
         NPYX_TRY(npyx_check_memory(entries, error));
         archive->entries = entries;
-        entries[archive->nentries] = (npyx_found_entry){.found = found->arrays[i], .storage = -1};
+        entries[archive->nentries] = (npyx_found_entry){.found = found->arrays[i], .storage.zip_method = -1};
         NPYX_TRY(found_resolve(archive, &entries[archive->nentries], error));
         archive->nentries++;
         if (archive->nentries % 256 == 0)
@@ -171,10 +172,8 @@ static npyx_status found_entry(npyx_archive *base, int64_t index, npyx_entry *en
                           .name_nbytes = found->name_nbytes,
                           .member_nbytes = found->name_nbytes,
                           .is_unpacked = found->array != NULL && found->array->items != NULL,
-                          .zip_method = -1};
-    if (array->storage < 0 || archive->form->storage_method == NULL)
-        return NPYX_OK;
-    return archive->form->storage_method(archive, array->storage, &entry->zip_method, error);
+                          .zip_method = array->storage.zip_method};
+    return NPYX_OK;
 }
 
 /* In the array's arena. The dtype of a file: nobody else may take its items for addresses of nodes. */
@@ -236,10 +235,9 @@ static npyx_status found_locate(npyx_archive *base, int64_t index, int64_t *payl
     npyx_found_archive *archive = (npyx_found_archive *)base;
     npyx_found_entry *array;
     NPYX_TRY(found_entry_at(archive, index, &array, error));
-    *payload_off = array->found.array != NULL ? array->found.array->left_off : 0;
-    if (array->storage < 0)
-        return NPYX_OK;
-    NPYX_TRY(archive->form->locate_storage(archive, array->storage, payload_off, error));
+    *payload_off = array->found.array != NULL ? array->found.array->left_off : array->storage.place;
+    if (array->has_storage && archive->zip != NULL)
+        NPYX_TRY(npyx_archive_locate(archive->zip, array->storage.place, payload_off, error));
     if (array->is_strided) /* where its first item is, as describe does not say */
         *payload_off += array->off;
     return NPYX_OK;
@@ -250,8 +248,11 @@ static npyx_status found_open_bytes(npyx_found_archive *archive, const npyx_foun
                                     const npyx_array *array, npyx_source **payload, npyx_error *error) {
     const npyx_object_array *numpy = from->found.array;
     npyx_source *source = archive->base.source;
+    const npyx_found_storage *storage = &from->storage;
+    if (numpy == NULL && archive->zip != NULL)
+        return npyx_archive_open_payload(archive->zip, storage->place, payload, error);
     if (numpy == NULL)
-        return archive->form->open_storage(archive, from->storage, payload, error);
+        return npyx_source_open_range(source, storage->place, storage->nbytes, false, 0, payload, error);
     if (numpy->items == NULL)
         return npyx_source_open_range(source, numpy->left_off, array->nbytes, false, 0, payload, error);
     return npyx_source_open_memory(source->host, numpy->items, (size_t)array->nbytes, payload, error);
@@ -360,23 +361,36 @@ static npyx_status found_metadata(npyx_archive *base, const char **text, size_t 
 
 static void found_quiesce(npyx_archive *base) {
     npyx_found_archive *archive = (npyx_found_archive *)base;
-    if (archive->form->quiesce != NULL)
-        archive->form->quiesce(archive);
+    if (archive->zip != NULL)
+        npyx_archive_quiesce(archive->zip);
 }
 
 static void found_close(npyx_archive *base) {
     npyx_found_archive *archive = (npyx_found_archive *)base;
     npyx_host *host = archive->arena.host;
     found_forget(archive);
-    archive->form->close(archive);
+    if (archive->zip == NULL)
+        npyx_source_close(base->source);
+    npyx_archive_close(archive->zip);
     npyx_free(host, archive);
 }
 
-const npyx_archive_ops npyx_found_ops = {.entry = found_entry,
-                                         .describe = found_describe,
-                                         .locate = found_locate,
-                                         .open = found_open,
-                                         .open_objects = found_open_objects,
-                                         .metadata = found_metadata,
-                                         .quiesce = found_quiesce,
-                                         .close = found_close};
+static const npyx_archive_ops found_ops = {.entry = found_entry,
+                                           .describe = found_describe,
+                                           .locate = found_locate,
+                                           .open = found_open,
+                                           .open_objects = found_open_objects,
+                                           .metadata = found_metadata,
+                                           .quiesce = found_quiesce,
+                                           .close = found_close};
+
+npyx_found_archive *npyx_found_make(npyx_source *source, size_t nbytes, npyx_format format,
+                                    const npyx_found_form *form) {
+    npyx_found_archive *made = npyx_alloc_zeroed(source->host, nbytes);
+    if (made == NULL)
+        return NULL;
+    made->base = (npyx_archive){.ops = &found_ops, .format = format, .source = source};
+    made->form = form;
+    made->arena.host = source->host;
+    return made;
+}

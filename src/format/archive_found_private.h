@@ -13,31 +13,27 @@
 
 typedef struct npyx_found_archive npyx_found_archive;
 
+/* Where the items of a tensor are. */
+typedef struct npyx_found_storage {
+    int64_t place; /* an entry of the archive's zip; without one, an offset in the file */
+    int64_t nbytes;
+    int zip_method; /* by which it is stored; -1: in no zip */
+} npyx_found_storage;
+
 typedef struct npyx_found_form {
     /* Reads the pickles, and gives what it finds in them to npyx_found_add. */
     npyx_status (*learn)(npyx_found_archive *archive, npyx_error *error);
-    /* Of files with storages; NULL members: there are none. The number of the storage with that key; -1: it
-     * is not in the file. */
-    npyx_status (*find_storage)(npyx_found_archive *archive, const npyx_object *key, int64_t *storage,
-                                npyx_error *error);
-    npyx_status (*storage_nbytes)(npyx_found_archive *archive, int64_t storage, int64_t *nbytes,
-                                  npyx_error *error);
-    npyx_status (*locate_storage)(npyx_found_archive *archive, int64_t storage, int64_t *off,
-                                  npyx_error *error);
-    npyx_status (*open_storage)(npyx_found_archive *archive, int64_t storage, npyx_source **payload,
-                                npyx_error *error);
-    /* The zip's method by which a storage is stored; NULL member: it is in no zip. */
-    npyx_status (*storage_method)(npyx_found_archive *archive, int64_t storage, int *method,
-                                  npyx_error *error);
-    /* The archive's quiesce, and what frees what learn made; NULL members: nothing. */
-    void (*quiesce)(npyx_found_archive *archive);
+    /* Finds the storage with that key; NPYX_DONE: it is not in the file. NULL member: there are none. */
+    npyx_status (*find_storage)(npyx_found_archive *archive, const npyx_object *key,
+                                npyx_found_storage *storage, npyx_error *error);
+    /* Frees what learn made; NULL member: nothing. */
     void (*forget)(npyx_found_archive *archive);
-    void (*close)(npyx_found_archive *archive);
 } npyx_found_form;
 
 typedef struct npyx_found_entry {
     npyx_found_array found;
-    int64_t storage; /* of a tensor; -1: none */
+    npyx_found_storage storage; /* of a tensor without a fault */
+    bool has_storage;
     const char *fault;
     int64_t off; /* of the first item, in the storage */
     bool is_fortran;
@@ -53,7 +49,8 @@ typedef struct npyx_found_root {
 struct npyx_found_archive {
     npyx_archive base;
     const npyx_found_form *form;
-    npyx_arena arena; /* of the pickles and their nodes */
+    npyx_archive *zip; /* that the file is, and which owns its source; NULL: it is none */
+    npyx_arena arena;  /* of the pickles and their nodes */
     bool is_big_endian;
     npyx_status learnt; /* NPYX_OK: not yet; NPYX_DONE, or the fault after the last array */
     npyx_error fault;
@@ -65,7 +62,9 @@ struct npyx_found_archive {
     npyx_buffer metadata;    /* JSON, once asked for */
 };
 
-extern const npyx_archive_ops npyx_found_ops;
+/* An archive of nbytes that begins with the shared part, the rest of them zeros; NULL when out of memory. */
+npyx_found_archive *npyx_found_make(npyx_source *source, size_t nbytes, npyx_format format,
+                                    const npyx_found_form *form);
 
 /* Adds the arrays in root, which a pickle made on this budget. Their names begin with prefix. */
 npyx_status npyx_found_add(npyx_found_archive *archive, npyx_budget *budget, npyx_object *root,

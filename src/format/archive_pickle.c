@@ -34,20 +34,13 @@ static npyx_status pickled_learn(npyx_found_archive *archive, npyx_error *error)
     return NPYX_OK;
 }
 
-static void pickled_close(npyx_found_archive *archive) {
-    npyx_source_close(archive->base.source);
-}
-
-static const npyx_found_form pickled_form = {.learn = pickled_learn, .close = pickled_close};
+static const npyx_found_form pickled_form = {.learn = pickled_learn};
 
 npyx_status npyx_archive_pickle_open(npyx_source *source, bool is_inflated, npyx_archive **archive,
                                      npyx_error *error) {
-    npyx_found_archive *made = npyx_alloc_zeroed(source->host, sizeof *made);
+    npyx_found_archive *made = npyx_found_make(source, sizeof *made, NPYX_FORMAT_PICKLE, &pickled_form);
     NPYX_TRY(npyx_check_memory(made, error));
-    made->base = (npyx_archive){
-        .ops = &npyx_found_ops, .format = NPYX_FORMAT_PICKLE, .source = source, .is_inflated = is_inflated};
-    made->form = &pickled_form;
-    made->arena.host = source->host;
+    made->base.is_inflated = is_inflated;
     *archive = &made->base;
     return NPYX_OK;
 }

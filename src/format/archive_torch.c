@@ -26,7 +26,6 @@ typedef struct torch_storage {
 
 typedef struct torch_archive {
     npyx_found_archive found;
-    npyx_archive *zip;  /* NULL: it is none */
     npyx_span name;     /* NAME/ */
     int64_t data;       /* the zip's entry NAME/data.pkl */
     const char *kind;   /* `data/` or `constants/`: where storages are looked for */
@@ -47,7 +46,7 @@ static npyx_status torch_find(torch_archive *archive, const char *kind, const np
     npyx_status status = npyx_buffer_check(&name, error);
     *index = -1;
     if (status == NPYX_OK)
-        status = npyx_archive_find(archive->zip, name.bytes, name.nbytes, index, error);
+        status = npyx_archive_find(archive->found.zip, name.bytes, name.nbytes, index, error);
     npyx_buffer_clear(&name);
     return status == NPYX_NOT_FOUND ? NPYX_OK : status;
 }
@@ -60,43 +59,24 @@ static npyx_status torch_read_byteorder(torch_archive *archive, npyx_error *erro
     NPYX_TRY(torch_find(archive, "byteorder", NULL, &index, error));
     if (index < 0)
         return NPYX_OK;
-    NPYX_TRY(npyx_archive_open_payload(archive->zip, index, &payload, error));
+    NPYX_TRY(npyx_archive_open_payload(archive->found.zip, index, &payload, error));
     npyx_status status = npyx_source_read(payload, 0, text, sizeof text, &nbytes, error);
     npyx_source_close(payload);
     archive->found.is_big_endian = npyx_is_same(text, nbytes < 3 ? nbytes : 3, "big", 3);
     return status;
 }
 
-static npyx_status torch_find_storage(npyx_found_archive *found, const npyx_object *key, int64_t *storage,
-                                      npyx_error *error) {
+static npyx_status torch_find_storage(npyx_found_archive *found, const npyx_object *key,
+                                      npyx_found_storage *storage, npyx_error *error) {
     torch_archive *archive = (torch_archive *)found;
-    return torch_find(archive, archive->kind, key, storage, error);
-}
-
-static npyx_status torch_storage_nbytes(npyx_found_archive *found, int64_t storage, int64_t *nbytes,
-                                        npyx_error *error) {
     npyx_entry entry;
-    NPYX_TRY(npyx_archive_entry(((torch_archive *)found)->zip, storage, &entry, error));
-    *nbytes = entry.zip->nbytes;
+    NPYX_TRY(torch_find(archive, archive->kind, key, &storage->place, error));
+    if (storage->place < 0)
+        return NPYX_DONE;
+    NPYX_TRY(npyx_archive_entry(found->zip, storage->place, &entry, error));
+    storage->nbytes = entry.zip->nbytes;
+    storage->zip_method = entry.zip_method;
     return NPYX_OK;
-}
-
-static npyx_status torch_storage_method(npyx_found_archive *found, int64_t storage, int *method,
-                                        npyx_error *error) {
-    npyx_entry entry;
-    NPYX_TRY(npyx_archive_entry(((torch_archive *)found)->zip, storage, &entry, error));
-    *method = entry.zip_method;
-    return NPYX_OK;
-}
-
-static npyx_status torch_locate_storage(npyx_found_archive *found, int64_t storage, int64_t *off,
-                                        npyx_error *error) {
-    return npyx_archive_locate(((torch_archive *)found)->zip, storage, off, error);
-}
-
-static npyx_status torch_open_storage(npyx_found_archive *found, int64_t storage, npyx_source **payload,
-                                      npyx_error *error) {
-    return npyx_archive_open_payload(((torch_archive *)found)->zip, storage, payload, error);
 }
 
 /* ---- a zip's pickles ---- */
@@ -109,7 +89,7 @@ static npyx_status torch_read(torch_archive *archive, int64_t index, const char 
     npyx_source *payload = NULL;
     npyx_object *root;
     archive->kind = kind;
-    NPYX_TRY(npyx_archive_open_payload(archive->zip, index, &payload, error));
+    NPYX_TRY(npyx_archive_open_payload(archive->found.zip, index, &payload, error));
     npyx_status status = npyx_pickle_read(arena, &budget, payload, 0,
                                           (npyx_pickle_options){.takes_ids = true}, &root, NULL, error);
     if (status == NPYX_OK)
@@ -127,53 +107,20 @@ static npyx_status torch_learn(npyx_found_archive *found, npyx_error *error) {
     return constants < 0 ? NPYX_OK : torch_read(archive, constants, "constants", "constants/", error);
 }
 
-static void torch_close(npyx_found_archive *found) {
-    npyx_archive_close(((torch_archive *)found)->zip); /* which owns the source */
-}
-
-static void torch_quiesce(npyx_found_archive *found) {
-    npyx_archive_quiesce(((torch_archive *)found)->zip);
-}
-
-static const npyx_found_form torch_form = {.learn = torch_learn,
-                                           .find_storage = torch_find_storage,
-                                           .storage_nbytes = torch_storage_nbytes,
-                                           .storage_method = torch_storage_method,
-                                           .locate_storage = torch_locate_storage,
-                                           .open_storage = torch_open_storage,
-                                           .quiesce = torch_quiesce,
-                                           .close = torch_close};
+static const npyx_found_form torch_form = {.learn = torch_learn, .find_storage = torch_find_storage};
 
 /* ---- pickles in a row ---- */
 
-static npyx_status legacy_find_storage(npyx_found_archive *found, const npyx_object *key, int64_t *storage,
-                                       npyx_error *error) {
+static npyx_status legacy_find_storage(npyx_found_archive *found, const npyx_object *key,
+                                       npyx_found_storage *storage, npyx_error *error) {
     const torch_archive *archive = (torch_archive *)found;
+    int64_t number = npyx_name_set_find(&archive->keys, key->text.bytes, key->text.nbytes, NULL);
     (void)error;
-    *storage = npyx_name_set_find(&archive->keys, key->text.bytes, key->text.nbytes, NULL);
-    if (*storage >= 0 && archive->storages[*storage].off < 0)
-        *storage = -1;
+    if (number < 0 || archive->storages[number].off < 0)
+        return NPYX_DONE;
+    storage->place = archive->storages[number].off;
+    storage->nbytes = archive->storages[number].nbytes;
     return NPYX_OK;
-}
-
-static npyx_status legacy_storage_nbytes(npyx_found_archive *found, int64_t storage, int64_t *nbytes,
-                                         npyx_error *error) {
-    (void)error;
-    *nbytes = ((torch_archive *)found)->storages[storage].nbytes;
-    return NPYX_OK;
-}
-
-static npyx_status legacy_locate_storage(npyx_found_archive *found, int64_t storage, int64_t *off,
-                                         npyx_error *error) {
-    (void)error;
-    *off = ((torch_archive *)found)->storages[storage].off;
-    return NPYX_OK;
-}
-
-static npyx_status legacy_open_storage(npyx_found_archive *found, int64_t storage, npyx_source **payload,
-                                       npyx_error *error) {
-    const torch_storage *range = &((torch_archive *)found)->storages[storage];
-    return npyx_source_open_range(found->base.source, range->off, range->nbytes, false, 0, payload, error);
 }
 
 /* The size of a storage's items is known from a tensor in it. */
@@ -253,17 +200,8 @@ static void legacy_forget(npyx_found_archive *found) {
     archive->storages = NULL;
 }
 
-static void legacy_close(npyx_found_archive *found) {
-    npyx_source_close(found->base.source);
-}
-
-static const npyx_found_form legacy_form = {.learn = legacy_learn,
-                                            .find_storage = legacy_find_storage,
-                                            .storage_nbytes = legacy_storage_nbytes,
-                                            .locate_storage = legacy_locate_storage,
-                                            .open_storage = legacy_open_storage,
-                                            .forget = legacy_forget,
-                                            .close = legacy_close};
+static const npyx_found_form legacy_form = {
+    .learn = legacy_learn, .find_storage = legacy_find_storage, .forget = legacy_forget};
 
 /* ---- opening ---- */
 
@@ -286,13 +224,7 @@ static bool torch_find_pickle(npyx_archive *zip, torch_archive *archive) {
 }
 
 static torch_archive *torch_make(npyx_source *source, const npyx_found_form *form) {
-    torch_archive *made = npyx_alloc_zeroed(source->host, sizeof *made);
-    if (made == NULL)
-        return NULL;
-    made->found.base = (npyx_archive){.ops = &npyx_found_ops, .format = NPYX_FORMAT_TORCH, .source = source};
-    made->found.form = form;
-    made->found.arena.host = source->host;
-    return made;
+    return (torch_archive *)npyx_found_make(source, sizeof(torch_archive), NPYX_FORMAT_TORCH, form);
 }
 
 npyx_status npyx_archive_torch_open(npyx_source *source, npyx_archive **archive, npyx_error *error) {
@@ -306,16 +238,16 @@ npyx_status npyx_archive_zip_open(npyx_source *source, bool is_prefixed, npyx_ar
     npyx_host *host = source->host;
     torch_archive *made = torch_make(source, &torch_form);
     NPYX_TRY(npyx_check_memory(made, error));
-    npyx_status status = npyx_archive_npz_open(source, is_prefixed, &made->zip, error);
-    if (status == NPYX_OK && torch_find_pickle(made->zip, made)) {
+    npyx_status status = npyx_archive_npz_open(source, is_prefixed, &made->found.zip, error);
+    if (status == NPYX_OK && torch_find_pickle(made->found.zip, made)) {
         *archive = &made->found.base;
         return NPYX_OK;
     }
-    *archive = made->zip;
+    *archive = made->found.zip;
     npyx_free(host, made);
     return status;
 }
 
 npyx_archive *npyx_archive_torch_zip(npyx_archive *archive) {
-    return ((torch_archive *)archive)->zip;
+    return ((npyx_found_archive *)archive)->zip;
 }
