@@ -4,23 +4,6 @@
 #include "item/element.h"
 #include "text/span.h"
 
-/* What a format does; the caller has checked the order of the calls. A failed check has written nothing. */
-typedef struct writer_ops {
-    /* Takes over the archive in a sink that is not empty. */
-    npyx_status (*take_up)(npyx_archive_writer *writer, npyx_error *error);
-    npyx_status (*check)(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error);
-    npyx_status (*begin)(npyx_archive_writer *writer, const npyx_member *member, npyx_zip_method method,
-                         npyx_error *error);
-    npyx_status (*append)(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
-                          npyx_error *error);
-    npyx_status (*end)(npyx_archive_writer *writer, npyx_error *error);
-    npyx_status (*take_back)(npyx_archive_writer *writer, npyx_error *error);
-    npyx_status (*go_back)(npyx_archive_writer *writer, const npyx_archive_mark *mark, npyx_error *error);
-    /* NULL: what was written is complete, and a mark is its length. */
-    npyx_status (*finish)(npyx_archive_writer *writer, npyx_error *error);
-    npyx_status (*mark)(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error);
-} writer_ops;
-
 typedef enum writer_state {
     WRITER_BETWEEN, /* arrays: the next one can begin, or the archive end */
     WRITER_IN_ARRAY,
@@ -29,7 +12,7 @@ typedef enum writer_state {
 } writer_state;
 
 struct npyx_archive_writer {
-    const writer_ops *ops;
+    bool is_zip; /* a .npz, otherwise a .ten */
     npyx_sink *sink;
     int64_t narrays;
     writer_state state;
@@ -108,24 +91,6 @@ static npyx_status npz_begin(npyx_archive_writer *writer, const npyx_member *mem
                              method.is_deflated ? method.level : NPYX_ZIP_STORE, error);
     npyx_buffer_clear(&texts);
     return status;
-}
-
-static npyx_status npz_append(npyx_archive_writer *writer, const uint8_t *items, int64_t nelem,
-                              npyx_error *error) {
-    return npyx_zip_write_append(&writer->zip, items, (size_t)(nelem * writer->dtype.itemsize), error);
-}
-
-static npyx_status npz_end(npyx_archive_writer *writer, npyx_error *error) {
-    return npyx_zip_write_end(&writer->zip, error);
-}
-
-static npyx_status npz_take_back(npyx_archive_writer *writer, npyx_error *error) {
-    npyx_name_set_cut(&writer->names, writer->narrays);
-    return npyx_zip_write_take_back(&writer->zip, writer->narrays, error);
-}
-
-static npyx_status npz_finish(npyx_archive_writer *writer, npyx_error *error) {
-    return npyx_zip_write_finish(&writer->zip, error);
 }
 
 static npyx_status npz_mark(npyx_archive_writer *writer, npyx_archive_mark *mark, npyx_error *error) {
@@ -211,9 +176,6 @@ static npyx_status npz_take_up(npyx_archive_writer *writer, npyx_error *error) {
     return status;
 }
 
-static const writer_ops npz_write_ops = {npz_take_up,   npz_check,   npz_begin,  npz_append, npz_end,
-                                         npz_take_back, npz_go_back, npz_finish, npz_mark};
-
 /* ---- .ten ---- */
 
 enum {
@@ -229,9 +191,8 @@ static bool code_write(const npyx_dtype *dtype, char code[2]) {
     return npyx_span_is_among((npyx_span){code, 2}, NPYX_TEN_CODES);
 }
 
-static npyx_status ten_check(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error) {
+static npyx_status ten_check(const npyx_member *member, npyx_error *error) {
     char code[2];
-    (void)writer;
     bool has_nul = member->name_nbytes > 0 && memchr(member->name, '\0', member->name_nbytes) != NULL;
     if (member->name_nbytes > INFO_NBYTES)
         return npyx_refuse(error, "the name '%.*s' has %zu bytes (a .ten holds %d)",
@@ -263,11 +224,9 @@ static npyx_status append_chunk(npyx_sink *sink, int64_t payload_nbytes, npyx_er
     return npyx_sink_append(sink, head, sizeof head, error);
 }
 
-static npyx_status ten_begin(npyx_archive_writer *writer, const npyx_member *member, npyx_zip_method method,
-                             npyx_error *error) {
+static npyx_status ten_begin(npyx_archive_writer *writer, const npyx_member *member, npyx_error *error) {
     uint8_t words[8 * (3 + MAX_NDIM)] = {0};
     size_t nbytes = 8 * (3 + (size_t)member->ndim);
-    (void)method;
     code_write(member->dtype, (char *)words);
     memcpy(words + 8, member->name_nbytes == 0 ? "" : member->name, member->name_nbytes);
     npyx_store_u64(words + 16, (uint64_t)member->ndim, false);
@@ -304,19 +263,6 @@ static npyx_status ten_append(npyx_archive_writer *writer, const uint8_t *items,
     return npyx_sink_append(writer->sink, items, (size_t)(nelem * writer->dtype.itemsize), error);
 }
 
-static npyx_status ten_end(npyx_archive_writer *writer, npyx_error *error) {
-    return append_padding(writer->sink, writer->nbytes, error);
-}
-
-static npyx_status ten_take_back(npyx_archive_writer *writer, npyx_error *error) {
-    return npyx_sink_cut(writer->sink, writer->start_off, error);
-}
-
-static npyx_status ten_go_back(npyx_archive_writer *writer, const npyx_archive_mark *mark,
-                               npyx_error *error) {
-    return npyx_sink_cut(writer->sink, mark->nbytes, error);
-}
-
 /* Counts the existing arrays; *end_off is after the last one's padding, which may be missing from the
  * file. */
 static npyx_status count_arrays(npyx_source *source, int64_t *narrays, int64_t *end_off, npyx_error *error) {
@@ -350,14 +296,6 @@ static npyx_status ten_take_up(npyx_archive_writer *writer, npyx_error *error) {
     return status == NPYX_OK ? append_padding(writer->sink, writer->sink->nbytes - end_off, error) : status;
 }
 
-static const writer_ops ten_write_ops = {.take_up = ten_take_up,
-                                         .check = ten_check,
-                                         .begin = ten_begin,
-                                         .append = ten_append,
-                                         .end = ten_end,
-                                         .take_back = ten_take_back,
-                                         .go_back = ten_go_back};
-
 /* ---- either ---- */
 
 npyx_status npyx_zip_method_parse(const char *text, size_t nbytes, npyx_zip_method *method,
@@ -380,12 +318,14 @@ npyx_status npyx_archive_writer_open(npyx_sink *sink, npyx_format format, npyx_a
         return npyx_refuse(error, "a .npy holds one array: it is not an archive");
     npyx_archive_writer *made = npyx_alloc(host, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
-    *made = (npyx_archive_writer){.ops = format == NPYX_FORMAT_NPZ ? &npz_write_ops : &ten_write_ops,
+    *made = (npyx_archive_writer){.is_zip = format == NPYX_FORMAT_NPZ,
                                   .sink = sink,
                                   .zip.sink = sink,
                                   .names.bytes.host = host,
                                   .marked.host = host};
-    npyx_status status = sink->nbytes == 0 ? NPYX_OK : made->ops->take_up(made, error);
+    npyx_status status = NPYX_OK;
+    if (sink->nbytes > 0)
+        status = made->is_zip ? npz_take_up(made, error) : ten_take_up(made, error);
     if (status == NPYX_OK)
         *writer = made;
     else
@@ -435,10 +375,11 @@ npyx_status npyx_archive_writer_begin(npyx_archive_writer *writer, const npyx_me
     if (member->dtype->has_objects)
         return npyx_refuse(error, "an array of objects is not written");
     NPYX_TRY(measure(writer, member, error));
-    NPYX_TRY(writer->ops->check(writer, member, error));
+    NPYX_TRY(writer->is_zip ? npz_check(writer, member, error) : ten_check(member, error));
     writer->start_off = writer->sink->nbytes;
-    return arrive(writer, writer->ops->begin(writer, member, method, error), WRITER_IN_ARRAY,
-                  WRITER_IN_BROKEN);
+    npyx_status status =
+        writer->is_zip ? npz_begin(writer, member, method, error) : ten_begin(writer, member, error);
+    return arrive(writer, status, WRITER_IN_ARRAY, WRITER_IN_BROKEN);
 }
 
 npyx_status npyx_archive_writer_append(npyx_archive_writer *writer, const void *items, int64_t nelem,
@@ -449,8 +390,11 @@ npyx_status npyx_archive_writer_append(npyx_archive_writer *writer, const void *
     if (nelem <= 0)
         return NPYX_OK;
     writer->done_nelem += nelem;
-    return arrive(writer, writer->ops->append(writer, items, nelem, error), WRITER_IN_ARRAY,
-                  WRITER_IN_BROKEN);
+    npyx_status status =
+        writer->is_zip
+            ? npyx_zip_write_append(&writer->zip, items, (size_t)(nelem * writer->dtype.itemsize), error)
+            : ten_append(writer, items, nelem, error);
+    return arrive(writer, status, WRITER_IN_ARRAY, WRITER_IN_BROKEN);
 }
 
 npyx_status npyx_archive_writer_end(npyx_archive_writer *writer, npyx_error *error) {
@@ -459,7 +403,8 @@ npyx_status npyx_archive_writer_end(npyx_archive_writer *writer, npyx_error *err
     if (writer->done_nelem < writer->nelem && writer->nbytes > 0)
         return npyx_refuse(error, "the shape has %" PRId64 " items, and %" PRId64 " were given",
                            writer->nelem, writer->done_nelem);
-    npyx_status status = writer->ops->end(writer, error);
+    npyx_status status = writer->is_zip ? npyx_zip_write_end(&writer->zip, error)
+                                        : append_padding(writer->sink, writer->nbytes, error);
     writer->narrays += status == NPYX_OK;
     return arrive(writer, status, WRITER_BETWEEN, WRITER_IN_BROKEN);
 }
@@ -467,12 +412,15 @@ npyx_status npyx_archive_writer_end(npyx_archive_writer *writer, npyx_error *err
 npyx_status npyx_archive_writer_take_back(npyx_archive_writer *writer, npyx_error *error) {
     if (writer->state != WRITER_IN_ARRAY && writer->state != WRITER_IN_BROKEN)
         return NPYX_OK;
-    return arrive(writer, writer->ops->take_back(writer, error), WRITER_BETWEEN, WRITER_BROKEN);
+    npyx_name_set_cut(&writer->names, writer->narrays);
+    npyx_status status = writer->is_zip ? npyx_zip_write_take_back(&writer->zip, writer->narrays, error)
+                                        : npyx_sink_cut(writer->sink, writer->start_off, error);
+    return arrive(writer, status, WRITER_BETWEEN, WRITER_BROKEN);
 }
 
 npyx_status npyx_archive_writer_finish(npyx_archive_writer *writer, npyx_error *error) {
     NPYX_TRY(check_between(writer, error));
-    npyx_status status = writer->ops->finish == NULL ? NPYX_OK : writer->ops->finish(writer, error);
+    npyx_status status = writer->is_zip ? npyx_zip_write_finish(&writer->zip, error) : NPYX_OK;
     return arrive(writer, status, WRITER_BETWEEN, WRITER_BROKEN);
 }
 
@@ -481,13 +429,15 @@ npyx_status npyx_archive_writer_mark(npyx_archive_writer *writer, npyx_archive_m
     *mark = (npyx_archive_mark){.narrays = writer->narrays};
     NPYX_TRY(npyx_archive_writer_finish(writer, error));
     mark->nbytes = writer->sink->nbytes;
-    return writer->ops->mark == NULL ? NPYX_OK : writer->ops->mark(writer, mark, error);
+    return writer->is_zip ? npz_mark(writer, mark, error) : NPYX_OK;
 }
 
 npyx_status npyx_archive_writer_return(npyx_archive_writer *writer, const npyx_archive_mark *mark,
                                        npyx_error *error) {
     writer->narrays = mark->narrays;
-    return arrive(writer, writer->ops->go_back(writer, mark, error), WRITER_BETWEEN, WRITER_BROKEN);
+    npyx_status status =
+        writer->is_zip ? npz_go_back(writer, mark, error) : npyx_sink_cut(writer->sink, mark->nbytes, error);
+    return arrive(writer, status, WRITER_BETWEEN, WRITER_BROKEN);
 }
 
 void npyx_archive_writer_close(npyx_archive_writer *writer) {
