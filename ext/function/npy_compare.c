@@ -54,17 +54,15 @@ static void side_clear(array_side *side) {
 
 static npyx_status side_append(array_side *side, int64_t index, const npyx_entry *entry, npyx_error *error) {
     int64_t number = side->nentries;
-    listed_entry *entries =
-        npyx_grow(side->names.bytes.host, side->entries, number, &side->capacity_nentries, sizeof *entries);
-    NPYX_TRY(npyx_check_memory(entries, error));
-    side->entries = entries;
+    NPYX_TRY(npyx_grow(side->names.bytes.host, &side->entries, number, &side->capacity_nentries,
+                       sizeof side->entries[0], error));
     NPYX_TRY(npyx_name_set_add(&side->names, entry->name, entry->name_nbytes, error));
     int64_t before = npyx_name_set_before(&side->names, number);
-    entries[side->nentries++] =
-        (listed_entry){.index = index, .current = before < 0 ? number : entries[before].current};
+    side->entries[side->nentries++] =
+        (listed_entry){.index = index, .current = before < 0 ? number : side->entries[before].current};
     if (before >= 0) {
-        entries[before].next_same = number;
-        entries[before].is_taken =
+        side->entries[before].next_same = number;
+        side->entries[before].is_taken =
             side->archive->format == NPYX_FORMAT_NPZ || side->archive->format == NPYX_FORMAT_TAR;
     }
     return NPYX_OK;

@@ -65,10 +65,8 @@ static npyx_status nearest_note_array(nearest_cursor *cursor, npyx_error *error)
     npyext_scan *scan = &cursor->base.scan;
     const npyx_view *view = &cursor->base.selection.view;
     const size_t nbytes = scan->has_entry ? scan->entry.name_nbytes : 0;
-    nearest_array **arrays = npyx_grow(&scan->connection->host, cursor->arrays, cursor->narrays,
-                                       &cursor->capacity, sizeof(nearest_array *));
-    NPYX_TRY(npyx_check_memory(arrays, error));
-    cursor->arrays = arrays;
+    NPYX_TRY(npyx_grow(&scan->connection->host, &cursor->arrays, cursor->narrays, &cursor->capacity,
+                       sizeof cursor->arrays[0], error));
     nearest_array *array = npyx_alloc_zeroed(&scan->connection->host, sizeof *array + nbytes);
     NPYX_TRY(npyx_check_memory(array, error));
     array->path = scan->path;
@@ -83,7 +81,7 @@ static npyx_status nearest_note_array(nearest_cursor *cursor, npyx_error *error)
     }
     if (nbytes > 0)
         memcpy(array->name, scan->entry.name, nbytes);
-    arrays[cursor->narrays++] = array;
+    cursor->arrays[cursor->narrays++] = array;
     cursor->nkept++;
     return NPYX_OK;
 }

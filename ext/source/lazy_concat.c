@@ -172,15 +172,11 @@ static npyx_status take_part_shape(lazy_concat *lazy, const npyx_array *array, n
 static npyx_status add_part(lazy_concat *lazy, int64_t file, int64_t index, uint64_t stamp,
                             npyx_error *error) {
     npyx_host *host = &lazy->base.connection->host;
-    concat_part *parts =
-        npyx_grow(host, lazy->parts, lazy->nparts, &lazy->capacity_nparts, sizeof lazy->parts[0]);
-    NPYX_TRY(npyx_check_memory(parts, error));
-    lazy->parts = parts;
-    int64_t *ends = npyx_grow(host, lazy->ends, lazy->nparts, &lazy->capacity_nends, sizeof lazy->ends[0]);
-    NPYX_TRY(npyx_check_memory(ends, error));
-    lazy->ends = ends;
-    parts[lazy->nparts] = (concat_part){file, index, stamp};
-    ends[lazy->nparts++] = lazy->concat.shape[lazy->concat.axis];
+    NPYX_TRY(
+        npyx_grow(host, &lazy->parts, lazy->nparts, &lazy->capacity_nparts, sizeof lazy->parts[0], error));
+    NPYX_TRY(npyx_grow(host, &lazy->ends, lazy->nparts, &lazy->capacity_nends, sizeof lazy->ends[0], error));
+    lazy->parts[lazy->nparts] = (concat_part){file, index, stamp};
+    lazy->ends[lazy->nparts++] = lazy->concat.shape[lazy->concat.axis];
     return NPYX_OK;
 }
 

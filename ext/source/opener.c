@@ -38,11 +38,9 @@ static npyx_status files_add_range(npyext_files *files, const char *path, size_t
         return npyx_refuse(error, "a path contains a NUL character");
     NPYX_TRY(npyext_paths_append(&files->paths, path, path_nbytes, error));
     while (files->nparts < (int64_t)files->paths.npaths) {
-        npyext_part *parts =
-            npyx_grow(host, files->parts, files->nparts, &files->capacity_nparts, sizeof *parts);
-        NPYX_TRY(npyx_check_memory(parts, error));
-        files->parts = parts;
-        parts[files->nparts++] = (npyext_part){0};
+        NPYX_TRY(npyx_grow(host, &files->parts, files->nparts, &files->capacity_nparts,
+                           sizeof files->parts[0], error));
+        files->parts[files->nparts++] = (npyext_part){0};
     }
     files->parts[files->nparts - 1] = part;
     return NPYX_OK;

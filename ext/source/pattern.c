@@ -14,11 +14,9 @@ npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nb
     if (paths->npaths == max_npaths)
         return npyx_fail(error, NPYX_TOOBIG, -1, "the source matches more than %zu files", max_npaths);
     const char *copy = npyx_arena_copy(&paths->arena, path, nbytes);
-    void *grown = npyx_grow(host, (void *)paths->paths, (int64_t)paths->npaths, &paths->capacity_npaths,
-                            sizeof(char *));
-    paths->paths = grown == NULL ? paths->paths : grown;
-    if (copy == NULL || grown == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(copy, error));
+    NPYX_TRY(npyx_grow(host, &paths->paths, (int64_t)paths->npaths, &paths->capacity_npaths,
+                       sizeof paths->paths[0], error));
     paths->paths[paths->npaths++] = copy;
     return NPYX_OK;
 }

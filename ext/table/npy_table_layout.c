@@ -38,12 +38,10 @@ void npyext_layout_clear(npyext_layout *layout) {
 
 static npyext_layout_array *layout_append_array(npyext_layout *layout) {
     npyx_host *host = layout->arena.host;
-    npyext_layout_array *grown =
-        npyx_grow(host, layout->arrays, layout->narrays, &layout->capacity_narrays, sizeof *grown);
-    if (grown == NULL)
+    if (npyx_grow(host, &layout->arrays, layout->narrays, &layout->capacity_narrays, sizeof layout->arrays[0],
+                  NULL) != NPYX_OK)
         return NULL;
-    layout->arrays = grown;
-    npyext_layout_array *added = &grown[layout->narrays++];
+    npyext_layout_array *added = &layout->arrays[layout->narrays++];
     memset(added, 0, sizeof *added);
     npyx_array_init(&added->array, host);
     return added;

@@ -60,12 +60,10 @@ static void written_publish(npyext_connection *connection, const npyx_file_info 
     npyx_file_info *known = written_published(connection, now);
     known = known == NULL ? replaced : known;
     if (known == NULL) {
-        npyx_file_info *grown = npyx_grow(&connection->host, connection->published, connection->npublished,
-                                          &connection->capacity_npublished, sizeof *grown);
-        if (grown == NULL) /* the table then takes it for another file */
-            return;
-        connection->published = grown;
-        known = &grown[connection->npublished++];
+        if (npyx_grow(&connection->host, &connection->published, connection->npublished,
+                      &connection->capacity_npublished, sizeof connection->published[0], NULL) != NPYX_OK)
+            return; /* the table then takes it for another file */
+        known = &connection->published[connection->npublished++];
     }
     *known = *now;
     if (replaced != NULL && replaced != known)
@@ -199,13 +197,11 @@ void npyext_transaction_drop_target(npyext_transaction *t) {
 
 npyx_status npyext_transaction_add_target(npyext_transaction *t, npyx_target target, npyx_target_kind kind,
                                           const char *path, npyx_error *error) {
-    npyx_target *grown =
-        npyx_grow(&t->connection->host, t->targets, t->ntargets, &t->capacity_ntargets, sizeof *grown);
-    NPYX_TRY(npyx_check_memory(grown, error));
-    t->targets = grown;
+    NPYX_TRY(npyx_grow(&t->connection->host, &t->targets, t->ntargets, &t->capacity_ntargets,
+                       sizeof t->targets[0], error));
     NPYX_TRY(transaction_check_path(t, path, error));
     t->is_noted = false;
-    npyx_target *added = &grown[t->ntargets++];
+    npyx_target *added = &t->targets[t->ntargets++];
     *added = target;
     added->check_zip = npyx_zip_check_replaceable;
     npyx_status status = npyx_target_open(added, &t->connection->host, kind, path, error);
@@ -229,11 +225,9 @@ static int64_t find_mark(const npyext_transaction *t, int savepoint) {
 npyx_status npyext_transaction_savepoint(npyext_transaction *t, int savepoint, npyx_error *error) {
     clear_marks_from(t, find_mark(t, savepoint));
     t->unmarked = savepoint;
-    npyext_transaction_mark *marks =
-        npyx_grow(&t->connection->host, t->marks, t->nmarks, &t->capacity_nmarks, sizeof *marks);
-    NPYX_TRY(npyx_check_memory(marks, error));
-    t->marks = marks;
-    npyext_transaction_mark *mark = &marks[t->nmarks];
+    NPYX_TRY(npyx_grow(&t->connection->host, &t->marks, t->nmarks, &t->capacity_nmarks, sizeof t->marks[0],
+                       error));
+    npyext_transaction_mark *mark = &t->marks[t->nmarks];
     *mark = (npyext_transaction_mark){.savepoint = savepoint, .nrows = t->nrows};
     NPYX_TRY(t->ops->mark == NULL ? NPYX_OK : t->ops->mark(t, &mark->place, error));
     t->nmarks++;

@@ -39,16 +39,20 @@ void npyx_free_items(void *host, void *block) {
     npyx_free(host, block);
 }
 
-void *npyx_grow(npyx_host *host, void *items, int64_t n, int64_t *capacity, size_t item_nbytes) {
+npyx_status npyx_grow(npyx_host *host, void *items, int64_t n, int64_t *capacity, size_t item_nbytes,
+                      npyx_error *error) {
     if (n < *capacity)
-        return items;
+        return NPYX_OK;
     int64_t grown = *capacity == 0 ? 16 : *capacity * 2;
     if (grown > INT64_MAX / 4 || (uint64_t)grown > SIZE_MAX / item_nbytes)
-        return NULL;
-    void *block = host->resize(host->ctx, items, (size_t)grown * item_nbytes);
-    if (block != NULL)
-        *capacity = grown;
-    return block;
+        return npyx_fail_nomem(error);
+    void *block;
+    memcpy(&block, items, sizeof block);
+    block = host->resize(host->ctx, block, (size_t)grown * item_nbytes);
+    NPYX_TRY(npyx_check_memory(block, error));
+    memcpy(items, &block, sizeof block);
+    *capacity = grown;
+    return NPYX_OK;
 }
 
 npyx_status npyx_renew(npyx_host *host, uint8_t **bytes, size_t *capacity_nbytes, size_t nbytes,

@@ -59,10 +59,11 @@ static inline npyx_status npyx_check_memory(const void *block, npyx_error *error
     return block != NULL ? NPYX_OK : npyx_fail_nomem(error);
 }
 
-/* Room for one more item in an array of n items that has room for *capacity: returns items itself, or a
- * longer copy that replaces it and updates *capacity. NULL when out of memory; items stays valid. Initially
- * items is NULL and *capacity 0. */
-void *npyx_grow(npyx_host *host, void *items, int64_t n, int64_t *capacity, size_t item_nbytes);
+/* Makes room for one more item in an array of n items that has room for *capacity. items is the address of
+ * the pointer to them, of whatever type: a longer copy may replace them, and updates *capacity. NPYX_NOMEM
+ * leaves both as they are. Initially the pointer is NULL and *capacity 0. */
+npyx_status npyx_grow(npyx_host *host, void *items, int64_t n, int64_t *capacity, size_t item_nbytes,
+                      npyx_error *error);
 
 /* Makes *bytes a block of at least nbytes, whose contents are undefined unless it was large enough; NULL and
  * *capacity_nbytes 0 at first, and after NPYX_NOMEM. */

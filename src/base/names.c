@@ -91,14 +91,12 @@ static bool name_set_grow(npyx_name_set *set) {
 
 npyx_status npyx_name_set_add(npyx_name_set *set, const char *name, size_t nbytes, npyx_error *error) {
     npyx_host *host = set->bytes.host;
-    npyx_name_entry *entries = npyx_grow(host, set->entries, set->count, &set->capacity, sizeof *entries);
-    NPYX_TRY(npyx_check_memory(entries, error));
-    set->entries = entries;
+    NPYX_TRY(npyx_grow(host, &set->entries, set->count, &set->capacity, sizeof set->entries[0], error));
     if (!name_set_grow(set) || !npyx_buffer_reserve(&set->bytes, nbytes)) {
         set->bytes.status = NPYX_OK;
         return npyx_fail_nomem(error);
     }
-    entries[set->count] = (npyx_name_entry){
+    set->entries[set->count] = (npyx_name_entry){
         .off = set->bytes.nbytes, .nbytes = nbytes, .hash = npyx_hash_name(host, name, nbytes)};
     npyx_buffer_append(&set->bytes, name, nbytes);
     name_set_place(set, set->count++);

@@ -87,23 +87,21 @@ static npyx_status found_resolve(npyx_found_archive *archive, npyx_found_entry *
 npyx_status npyx_found_add_all(npyx_found_archive *archive, const npyx_budget *budget,
                                const npyx_object *root, const npyx_found_arrays *found, npyx_error *error) {
     int64_t first_entry = archive->nentries;
-    npyx_found_root *roots = npyx_grow(archive->arena.host, archive->roots, archive->nroots,
-                                       &archive->capacity_nroots, sizeof *roots);
-    NPYX_TRY(npyx_check_memory(roots, error));
-    archive->roots = roots;
+    NPYX_TRY(npyx_grow(archive->arena.host, &archive->roots, archive->nroots, &archive->capacity_nroots,
+                       sizeof archive->roots[0], error));
     archive->allowed_nbytes = budget->allowed_nbytes;
     for (int64_t i = 0; i < found->count; i++) {
-        npyx_found_entry *entries = npyx_grow(archive->arena.host, archive->entries, archive->nentries,
-                                              &archive->capacity_nentries, sizeof *entries);
-        NPYX_TRY(npyx_check_memory(entries, error));
-        archive->entries = entries;
-        entries[archive->nentries] = (npyx_found_entry){.found = found->arrays[i], .storage.zip_method = -1};
-        NPYX_TRY(found_resolve(archive, &entries[archive->nentries], error));
+        NPYX_TRY(npyx_grow(archive->arena.host, &archive->entries, archive->nentries,
+                           &archive->capacity_nentries, sizeof archive->entries[0], error));
+        archive->entries[archive->nentries] =
+            (npyx_found_entry){.found = found->arrays[i], .storage.zip_method = -1};
+        NPYX_TRY(found_resolve(archive, &archive->entries[archive->nentries], error));
         archive->nentries++;
         if (archive->nentries % 256 == 0)
             NPYX_TRY(npyx_poll(archive->arena.host, error));
     }
-    roots[archive->nroots++] = (npyx_found_root){root, first_entry}; /* metadata ask for all its arrays */
+    /* metadata ask for all its arrays */
+    archive->roots[archive->nroots++] = (npyx_found_root){root, first_entry};
     return NPYX_OK;
 }
 

@@ -266,11 +266,9 @@ static npyx_status gguf_tensor_shape(gguf_parser *p, gguf_archive *archive, gguf
 static npyx_status gguf_read_tensor(gguf_parser *p, gguf_archive *archive) {
     const uint64_t most_off = (uint64_t)1 << 62;
     uint64_t off = 0;
-    gguf_tensor *grown = npyx_grow(archive->arena.host, archive->tensors, archive->ntensors,
-                                   &archive->capacity_ntensors, sizeof *grown);
-    NPYX_TRY(npyx_check_memory(grown, p->error));
-    archive->tensors = grown;
-    gguf_tensor *tensor = &grown[archive->ntensors];
+    NPYX_TRY(npyx_grow(archive->arena.host, &archive->tensors, archive->ntensors, &archive->capacity_ntensors,
+                       sizeof archive->tensors[0], p->error));
+    gguf_tensor *tensor = &archive->tensors[archive->ntensors];
     *tensor = (gguf_tensor){.header_off = p->off};
     NPYX_TRY(gguf_tensor_name(p, archive, tensor));
     NPYX_TRY(gguf_tensor_shape(p, archive, tensor));

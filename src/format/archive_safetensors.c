@@ -200,12 +200,10 @@ static npyx_status safetensors_member(safetensors_parser *p, safetensor *tensor,
 
 static npyx_status safetensors_tensor(safetensors_parser *p) {
     safetensors_archive *archive = p->archive;
-    safetensor *grown = npyx_grow(archive->base.source->host, archive->tensors, archive->ntensors,
-                                  &archive->capacity_ntensors, sizeof *grown);
     bool has[3] = {false};
-    NPYX_TRY(npyx_check_memory(grown, p->error));
-    archive->tensors = grown;
-    safetensor *tensor = &grown[archive->ntensors++];
+    NPYX_TRY(npyx_grow(archive->base.source->host, &archive->tensors, archive->ntensors,
+                       &archive->capacity_ntensors, sizeof archive->tensors[0], p->error));
+    safetensor *tensor = &archive->tensors[archive->ntensors++];
     *tensor = (safetensor){.name_off = safetensors_off(p)};
     if (p->reader.string_nbytes > SAFETENSORS_NAME_NBYTES)
         return npyx_fail_as(p->error, NPYX_KIND_LIMIT, NPYX_CORRUPT, safetensors_off(p),

@@ -60,11 +60,9 @@ static npyx_status series_read_npy(series_archive *series, int64_t off) {
 static npyx_status series_note(series_archive *series, int64_t off, npyx_error *error) {
     if (series->index != (series->nmarks + 1) * NPYX_MARKS_SPAN)
         return NPYX_OK;
-    int64_t *marks = npyx_grow(series->base.source->host, series->marks, series->nmarks,
-                               &series->capacity_nmarks, sizeof *marks);
-    NPYX_TRY(npyx_check_memory(marks, error));
-    series->marks = marks;
-    marks[series->nmarks++] = off;
+    NPYX_TRY(npyx_grow(series->base.source->host, &series->marks, series->nmarks, &series->capacity_nmarks,
+                       sizeof series->marks[0], error));
+    series->marks[series->nmarks++] = off;
     return NPYX_OK;
 }
 

@@ -59,7 +59,7 @@ struct tar_archive {
     npyx_tar_walk *at; /* the walk whose member is looked into: this or another */
     tar_like like;
     tar_place *places;
-    int64_t nplaces, capacity_nspots;
+    int64_t nplaces, capacity_nplaces;
     npyx_arena names;
     int64_t names_nbytes; /* of all places, and of those that did not fit */
     npyx_buffer name;     /* of the current member, in UTF-8 */
@@ -199,23 +199,21 @@ static npyx_status tar_add_place(tar_archive *tar, int64_t inner, size_t sample_
                             "the names of the arrays up to byte %" PRId64
                             " are longer than what is kept (%d bytes, and %d for each array)",
                             member->header_off, (int)NAMES_NBYTES, (int)NAME_NBYTES_ON_AVERAGE);
-    tar_place *places =
-        npyx_grow(tar->base.source->host, tar->places, tar->nplaces, &tar->capacity_nspots, sizeof *places);
+    NPYX_TRY(npyx_grow(tar->base.source->host, &tar->places, tar->nplaces, &tar->capacity_nplaces,
+                       sizeof tar->places[0], error));
     const char *name = npyx_arena_copy(&tar->names, nbytes == 0 ? "" : tar->name.bytes, nbytes);
-    tar->places = places == NULL ? tar->places : places;
-    if (places == NULL || name == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(name, error));
     const npyx_span own = {name, nbytes};
     bool is_npy = nbytes == sample_nbytes && npyx_span_ends(own, ".npy");
-    places[tar->nplaces++] = (tar_place){.header_off = member->header_off,
-                                         .data_off = member->data_off,
-                                         .nbytes = member->data_nbytes,
-                                         .inner = inner,
-                                         .name = name,
-                                         .name_nbytes = (uint32_t)(is_npy ? nbytes - 4 : nbytes),
-                                         .member_nbytes = (uint32_t)nbytes,
-                                         .sample_nbytes = (uint32_t)sample_nbytes,
-                                         .zip_method = zip_method};
+    tar->places[tar->nplaces++] = (tar_place){.header_off = member->header_off,
+                                              .data_off = member->data_off,
+                                              .nbytes = member->data_nbytes,
+                                              .inner = inner,
+                                              .name = name,
+                                              .name_nbytes = (uint32_t)(is_npy ? nbytes - 4 : nbytes),
+                                              .member_nbytes = (uint32_t)nbytes,
+                                              .sample_nbytes = (uint32_t)sample_nbytes,
+                                              .zip_method = zip_method};
     tar->name.nbytes = sample_nbytes;
     return NPYX_OK;
 }

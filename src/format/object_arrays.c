@@ -141,13 +141,11 @@ static npyx_status tree_add(tree_walk *w, npyx_found_array array) {
     NPYX_TRY(tree_alloc(w, w->name.nbytes + sizeof array, &name));
     if (w->name.nbytes > 0)
         memcpy(name, w->name.bytes, w->name.nbytes);
-    npyx_found_array *arrays =
-        npyx_grow(w->arena->host, found->arrays, found->count, &found->capacity, sizeof found->arrays[0]);
-    NPYX_TRY(npyx_check_memory(arrays, w->error));
-    found->arrays = arrays;
+    NPYX_TRY(npyx_grow(w->arena->host, &found->arrays, found->count, &found->capacity,
+                       sizeof found->arrays[0], w->error));
     array.name = name;
     array.name_nbytes = w->name.nbytes;
-    arrays[found->count++] = array;
+    found->arrays[found->count++] = array;
     npyx_object *object = w->depth > 0 ? w->way[w->depth - 1] : NULL;
     if (object != NULL && object->array_number == 0) /* its first name */
         object->array_number = (uint32_t)found->count & TREE_MAX_NUMBER;

@@ -16,14 +16,13 @@ typedef struct pickle_opcode {
 
 /* ---- room and bytes ---- */
 
-/* Room for more values; there are n. */
-static void *pickle_grow(npyx_pickle *p, void *values, int64_t n, int64_t *capacity, size_t item_nbytes) {
-    p->failed = npyx_pickle_spend(p, (uint64_t)(n < 16 ? 16 : n) * item_nbytes);
-    if (p->failed != NPYX_OK)
-        return NULL;
-    void *grown = npyx_grow(p->arena->host, values, n, capacity, item_nbytes);
-    p->failed = npyx_check_memory(grown, p->error);
-    return grown;
+/* Room for one more value after n; values as for npyx_grow. */
+static inline npyx_status pickle_grow(npyx_pickle *p, void *values, int64_t n, int64_t *capacity,
+                                      size_t item_nbytes) {
+    if (n < *capacity)
+        return NPYX_OK;
+    NPYX_TRY(npyx_pickle_spend(p, (uint64_t)(n < 16 ? 16 : n) * item_nbytes));
+    return npyx_grow(p->arena->host, values, n, capacity, item_nbytes, p->error);
 }
 
 /* An unsigned number of 1, 2, 4 or 8 bytes, little-endian. */
@@ -72,11 +71,7 @@ static npyx_status pickle_line(npyx_pickle *p, const char **line, size_t *nbytes
 /* ---- the stack ---- */
 
 static npyx_status pickle_push(npyx_pickle *p, npyx_object *object) {
-    if (p->nstack == p->capacity_nstack) {
-        npyx_object **stack = pickle_grow(p, p->stack, p->nstack, &p->capacity_nstack, sizeof(void *));
-        NPYX_TRY(npyx_pickle_check(p, stack));
-        p->stack = stack;
-    }
+    NPYX_TRY(pickle_grow(p, &p->stack, p->nstack, &p->capacity_nstack, sizeof p->stack[0]));
     p->stack[p->nstack++] = object;
     return NPYX_OK;
 }
@@ -406,11 +401,7 @@ static npyx_status op_add_marked(npyx_pickle *p, int kind) {
 /* ---- opcodes: stack and memo ---- */
 
 static npyx_status op_mark(npyx_pickle *p) {
-    if (p->nmarks == p->capacity_nmarks) {
-        int64_t *marks = pickle_grow(p, p->marks, p->nmarks, &p->capacity_nmarks, sizeof *marks);
-        NPYX_TRY(npyx_pickle_check(p, marks));
-        p->marks = marks;
-    }
+    NPYX_TRY(pickle_grow(p, &p->marks, p->nmarks, &p->capacity_nmarks, sizeof p->marks[0]));
     p->marks[p->nmarks++] = p->nstack;
     return NPYX_OK;
 }
@@ -445,11 +436,7 @@ static npyx_status pickle_put(npyx_pickle *p, uint64_t number) {
     if (number > (uint64_t)(npyx_pickle_off(p) - p->begin_off))
         return npyx_pickle_fail(p, "memo number %" PRIu64 " so early", number);
     while (p->nmemo <= (int64_t)number) {
-        if (p->nmemo == p->capacity_nmemo) {
-            npyx_object **memo = pickle_grow(p, p->memo, p->nmemo, &p->capacity_nmemo, sizeof(void *));
-            NPYX_TRY(npyx_pickle_check(p, memo));
-            p->memo = memo;
-        }
+        NPYX_TRY(pickle_grow(p, &p->memo, p->nmemo, &p->capacity_nmemo, sizeof p->memo[0]));
         p->memo[p->nmemo++] = NULL;
     }
     p->nmemoized += p->memo[number] == NULL;

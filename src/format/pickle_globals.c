@@ -54,12 +54,10 @@ static npyx_status globals_add_new(npyx_pickle *p, npyx_pickle_globals *globals,
     const npyx_buffer *key = &globals->key;
     int64_t n = globals->names.count;
     NPYX_TRY(npyx_pickle_spend(p, key->nbytes + 2 * sizeof *globals->facts));
-    npyx_pickle_global_facts *facts =
-        npyx_grow(key->host, globals->facts, n, &globals->capacity_nfacts, sizeof *facts);
-    NPYX_TRY(npyx_check_memory(facts, p->error));
-    globals->facts = facts;
-    facts[n] = (npyx_pickle_global_facts){.module_nbytes = module_nbytes, .count = 1};
-    NPYX_TRY(globals_know(p, global, &facts[n].is_known));
+    NPYX_TRY(npyx_grow(key->host, &globals->facts, n, &globals->capacity_nfacts, sizeof globals->facts[0],
+                       p->error));
+    globals->facts[n] = (npyx_pickle_global_facts){.module_nbytes = module_nbytes, .count = 1};
+    NPYX_TRY(globals_know(p, global, &globals->facts[n].is_known));
     return npyx_name_set_add(&globals->names, key->bytes, key->nbytes, p->error);
 }
 

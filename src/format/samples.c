@@ -128,12 +128,10 @@ static npyx_status samples_ext(npyx_samples *samples, const npyx_buffer *ext, in
 }
 
 static npyx_status samples_begin_sample(npyx_samples *samples, const npyx_buffer *key, npyx_error *error) {
-    int64_t *grown = npyx_grow(samples->host, samples->first_parts, samples->nsamples,
-                               &samples->capacity_nsamples, sizeof *grown);
-    NPYX_TRY(npyx_check_memory(grown, error));
-    samples->first_parts = grown;
+    NPYX_TRY(npyx_grow(samples->host, &samples->first_parts, samples->nsamples, &samples->capacity_nsamples,
+                       sizeof samples->first_parts[0], error));
     NPYX_TRY(samples_add_name(samples, &samples->keys, key, error));
-    grown[samples->nsamples++] = samples->nparts;
+    samples->first_parts[samples->nsamples++] = samples->nparts;
     return NPYX_OK;
 }
 
@@ -141,16 +139,14 @@ static npyx_status samples_add(npyx_samples *samples, const npyx_sample_walk *wa
                                const npyx_tar_member *member, npyx_error *error) {
     int64_t ext = 0;
     NPYX_TRY(samples_ext(samples, &walk->ext, &ext, error));
-    npyx_sample_part *grown =
-        npyx_grow(samples->host, samples->parts, samples->nparts, &samples->capacity_nparts, sizeof *grown);
-    NPYX_TRY(npyx_check_memory(grown, error));
-    samples->parts = grown;
+    NPYX_TRY(npyx_grow(samples->host, &samples->parts, samples->nparts, &samples->capacity_nparts,
+                       sizeof samples->parts[0], error));
     if (walk->sample == samples->nsamples)
         NPYX_TRY(samples_begin_sample(samples, &walk->sample_key, error));
-    grown[samples->nparts++] = (npyx_sample_part){.data_off = member->data_off,
-                                                  .nbytes = member->data_nbytes,
-                                                  .ext = (int32_t)ext,
-                                                  .is_sparse = member->type == NPYX_TAR_SPARSE};
+    samples->parts[samples->nparts++] = (npyx_sample_part){.data_off = member->data_off,
+                                                           .nbytes = member->data_nbytes,
+                                                           .ext = (int32_t)ext,
+                                                           .is_sparse = member->type == NPYX_TAR_SPARSE};
     return NPYX_OK;
 }
 

@@ -190,11 +190,9 @@ static npyx_status take_record(npyx_zip_directory *directory, const uint8_t *byt
     uint64_t header_off = npyx_load_u32(bytes + 42, false);
     bool is_sound = resolve_zip64(name + name_nbytes, extra_nbytes, &size, &compressed_size, &header_off) &&
                     size <= INT64_MAX && compressed_size <= INT64_MAX && header_off <= INT64_MAX / 2;
-    npyx_zip_record *records = npyx_grow(directory->names.host, directory->records, directory->nrecords,
-                                         &directory->capacity_nrecords, sizeof *records);
-    NPYX_TRY(npyx_check_memory(records, error));
-    directory->records = records;
-    npyx_zip_record *record = &records[directory->nrecords];
+    NPYX_TRY(npyx_grow(directory->names.host, &directory->records, directory->nrecords,
+                       &directory->capacity_nrecords, sizeof directory->records[0], error));
+    npyx_zip_record *record = &directory->records[directory->nrecords];
     *record = (npyx_zip_record){
         .flags = npyx_load_u16(bytes + 8, false),
         .method = npyx_load_u16(bytes + 10, false),

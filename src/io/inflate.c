@@ -83,11 +83,9 @@ void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkp
     /* If this table was thinned, the checkpoint may now be nearer than wanted. */
     if (checkpoint->off >= table->next_off) {
         table->next_off = add_capped(checkpoint->off, table->span_nbytes);
-        npyx_checkpoint *items =
-            is_kept ? npyx_grow(host, table->items, table->count, &table->capacity, sizeof *items) : NULL;
-        if (items != NULL) {
-            table->items = items;
-            items[table->count++] = *checkpoint;
+        if (is_kept && npyx_grow(host, &table->items, table->count, &table->capacity, sizeof table->items[0],
+                                 NULL) == NPYX_OK) {
+            table->items[table->count++] = *checkpoint;
             host->ncheckpoints++;
             return;
         }

@@ -183,14 +183,12 @@ static npyx_status nearest_append(npyx_nearest *nearest, npyx_hits *hits, npyx_h
         return npyx_fail_as(error, NPYX_KIND_QUESTION, NPYX_TOOBIG, -1,
                             "more than %d rows are within max_distance; make it smaller, or give a k",
                             NPYX_MAX_NHITS);
-    npyx_hit *items = npyx_grow(nearest->host, hits->items, hits->n, &hits->capacity, sizeof *items);
-    NPYX_TRY(npyx_check_memory(items, error));
-    hits->items = items;
+    NPYX_TRY(npyx_grow(nearest->host, &hits->items, hits->n, &hits->capacity, sizeof hits->items[0], error));
     nearest->nhits++;
     if (nearest->k == NPYX_EVERY_HIT) /* none will give way to another */
-        items[hits->n++] = hit;
+        hits->items[hits->n++] = hit;
     else
-        nearest_lift(items, hits->n++, hit);
+        nearest_lift(hits->items, hits->n++, hit);
     return NPYX_OK;
 }
 
