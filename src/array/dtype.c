@@ -133,8 +133,7 @@ static void append_code(const npyx_dtype *dtype, npyx_buffer *buffer) {
  * pair with its base, as in `('<f8', (5,)), (2,)`. */
 static void append_format(const npyx_field *field, npyx_buffer *buffer) {
     const char *quote = field->dtype->type == NPYX_STRUCT ? "" : "'";
-    for (int level = 1; level < field->nlevels; level++)
-        npyx_buffer_append_char(buffer, '(');
+    npyx_buffer_append_chars(buffer, '(', field->nlevels - 1);
     npyx_buffer_append_text(buffer, quote);
     npyx_dtype_append_descr(field->dtype, buffer);
     npyx_buffer_append_text(buffer, quote);

@@ -244,6 +244,11 @@ void npyx_buffer_printf(npyx_buffer *buffer, const char *format, ...) {
         npyx_buffer_append(buffer, text, (size_t)nbytes < sizeof text ? (size_t)nbytes : sizeof text - 1);
 }
 
+void npyx_buffer_append_chars(npyx_buffer *buffer, char c, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        npyx_buffer_append_char(buffer, c);
+}
+
 void npyx_buffer_append_integers(npyx_buffer *buffer, const int64_t *integers, int n) {
     for (int i = 0; i < n; i++)
         npyx_buffer_printf(buffer, i == 0 ? "%" PRId64 : ", %" PRId64, integers[i]);
@@ -261,9 +266,30 @@ static void buffer_append_escaped(npyx_buffer *buffer, uint32_t code_point) {
                            code_point);
 }
 
+/* Double quotes if there are only single ones in it. */
+static char buffer_quote_for(const void *text, size_t nbytes) {
+    bool has_single = nbytes > 0 && memchr(text, '\'', nbytes) != NULL;
+    return has_single && memchr(text, '"', nbytes) == NULL ? '"' : '\'';
+}
+
+void npyx_buffer_append_bytes_repr(npyx_buffer *buffer, const void *bytes, size_t nbytes, bool keeps_high) {
+    const char quote = buffer_quote_for(bytes, nbytes);
+    npyx_buffer_append_char(buffer, quote);
+    for (size_t i = 0; i < nbytes; i++) {
+        const uint8_t c = ((const uint8_t *)bytes)[i];
+        bool is_plain = c >= ' ' && c != 0x7f && (c < 0x80 || keeps_high);
+        if (is_plain && (c == (uint8_t)quote || c == '\\'))
+            npyx_buffer_append_char(buffer, '\\');
+        if (is_plain)
+            npyx_buffer_append_char(buffer, (char)c);
+        else
+            buffer_append_escaped(buffer, c);
+    }
+    npyx_buffer_append_char(buffer, quote);
+}
+
 void npyx_buffer_append_repr(npyx_buffer *buffer, const char *text, size_t nbytes) {
-    bool has_single = memchr(text, '\'', nbytes) != NULL;
-    char quote = has_single && memchr(text, '"', nbytes) == NULL ? '"' : '\'';
+    char quote = buffer_quote_for(text, nbytes);
     npyx_buffer_append_char(buffer, quote);
     for (size_t i = 0, character_nbytes = 1; i < nbytes; i += character_nbytes) {
         character_nbytes = npyx_utf8_character(text + i, nbytes - i);

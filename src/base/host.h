@@ -130,6 +130,8 @@ bool npyx_buffer_grow(npyx_buffer *buffer, size_t nbytes);
 void npyx_buffer_append(npyx_buffer *buffer, const void *bytes, size_t nbytes);
 void npyx_buffer_append_text(npyx_buffer *buffer, const char *text);
 void npyx_buffer_printf(npyx_buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* n times the same character; none for n below 1. */
+void npyx_buffer_append_chars(npyx_buffer *buffer, char c, int64_t n);
 /* Integers separated by `, `, as in a shape. */
 void npyx_buffer_append_integers(npyx_buffer *buffer, const int64_t *integers, int n);
 /* UTF-8 as is, with U+FFFD for each invalid byte. */
@@ -143,6 +145,8 @@ void npyx_buffer_append_json_part(npyx_buffer *buffer, const char *text, size_t 
 /* UTF-8 text as Python's repr of a str: in single quotes unless the text has those and no double ones, with
  * escapes for what does not print (str.isprintable). */
 void npyx_buffer_append_repr(npyx_buffer *buffer, const char *text, size_t nbytes);
+/* Bytes as in the repr of a bytes, without its `b`; keeps_high: those above 0x7f stand for themselves. */
+void npyx_buffer_append_bytes_repr(npyx_buffer *buffer, const void *bytes, size_t nbytes, bool keeps_high);
 /* Empties it, keeps its memory, forgets an error. */
 void npyx_buffer_reset(npyx_buffer *buffer);
 /* Frees its memory. */

@@ -191,11 +191,6 @@ bool npyx_header_npy_is_fortran(int ndim, const int64_t *shape, bool fortran_ord
     return fortran_order && nlong > 1;
 }
 
-static void append_spaces(npyx_buffer *text, size_t n) {
-    for (; n > 0; n--)
-        npyx_buffer_append_char(text, ' ');
-}
-
 /* The dict, without padding. */
 static void append_dict(const npyx_dtype *dtype, int ndim, const int64_t *shape, bool fortran_order,
                         npyx_buffer *text) {
@@ -213,7 +208,8 @@ static void append_growth_room(int ndim, const int64_t *shape, bool fortran_orde
     enum { GROWTH_NDIGITS = 21 };
     char digits[NPYX_NUMBER_TEXT_NBYTES];
     if (ndim > 0)
-        append_spaces(text, GROWTH_NDIGITS - npyx_text_i64(shape[fortran_order ? ndim - 1 : 0], digits));
+        npyx_buffer_append_chars(
+            text, ' ', GROWTH_NDIGITS - (int64_t)npyx_text_i64(shape[fortran_order ? ndim - 1 : 0], digits));
 }
 
 /* Turns UTF-8 into latin1 in place; false, with nothing changed, when it has other characters. */
@@ -238,7 +234,7 @@ static void append_padded(npyx_buffer *text, int version_major, size_t header_nb
     enum { VERSION_OFF = 6, LENGTH_OFF = 8 };
     char prefix[12] = "\x93NUMPY";
     size_t text_off = prefix_nbytes(version_major), text_nbytes = header_nbytes - text_off;
-    append_spaces(text, text_nbytes - text->nbytes - 1);
+    npyx_buffer_append_chars(text, ' ', (int64_t)(text_nbytes - text->nbytes - 1));
     npyx_buffer_append_char(text, '\n');
     prefix[VERSION_OFF] = (char)version_major;
     for (size_t i = LENGTH_OFF; i < text_off; i++)

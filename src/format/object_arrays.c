@@ -47,29 +47,6 @@ static npyx_status tree_alloc(tree_walk *w, size_t nbytes, void **block) {
 
 /* ---- names ---- */
 
-/* In double quotes if there are only single ones in it. */
-static void tree_put_quoted(npyx_buffer *name, const npyx_object *text, bool is_bytes) {
-    const char *bytes = text->text.bytes;
-    size_t nbytes = text->text.nbytes;
-    uint8_t quote = memchr(bytes, '\'', nbytes) != NULL && memchr(bytes, '"', nbytes) == NULL ? '"' : '\'';
-    if (is_bytes)
-        npyx_buffer_append_char(name, 'b');
-    npyx_buffer_append_char(name, (char)quote);
-    for (size_t i = 0; i < nbytes; i++) {
-        uint8_t c = (uint8_t)bytes[i];
-        bool is_plain = c >= ' ' && c != 0x7f && (c < 0x80 || !is_bytes);
-        if (c == '\n' || c == '\r' || c == '\t')
-            npyx_buffer_printf(name, "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
-        else if (!is_plain)
-            npyx_buffer_printf(name, "\\x%02x", c);
-        else if (c == quote || c == '\\')
-            npyx_buffer_printf(name, "\\%c", c);
-        else
-            npyx_buffer_append_char(name, (char)c);
-    }
-    npyx_buffer_append_char(name, (char)quote);
-}
-
 /* Python's repr, of what may be a key. A tuple may be in itself many times, so its end is that of the name's
  * room. */
 static void tree_put_repr(npyx_buffer *name, const npyx_object *key, int depth) {
@@ -86,8 +63,10 @@ static void tree_put_repr(npyx_buffer *name, const npyx_object *key, int depth) 
         else
             npyx_buffer_append_text(name, isnan(key->real) ? "nan" : key->real > 0 ? "inf" : "-inf");
         return;
-    case NPYX_OBJECT_TEXT: tree_put_quoted(name, key, false); return;
-    case NPYX_OBJECT_BYTES: tree_put_quoted(name, key, true); return;
+    case NPYX_OBJECT_BYTES: npyx_buffer_append_char(name, 'b'); /* fall through */
+    case NPYX_OBJECT_TEXT:
+        npyx_buffer_append_bytes_repr(name, key->text.bytes, key->text.nbytes, key->kind == NPYX_OBJECT_TEXT);
+        return;
     case NPYX_OBJECT_TUPLE: break;
     default: npyx_buffer_append_char(name, '?'); return;
     }

@@ -355,10 +355,6 @@ static const struct {
     {"pathlib.PurePosixPath", call_posix_path},
     {"pathlib.WindowsPath", call_windows_path},
     {"pathlib.PureWindowsPath", call_windows_path},
-    {"pathlib._local.PosixPath", call_posix_path}, /* Python 3.13 */
-    {"pathlib._local.PurePosixPath", call_posix_path},
-    {"pathlib._local.WindowsPath", call_windows_path},
-    {"pathlib._local.PureWindowsPath", call_windows_path},
     {"numpy._core.multiarray.scalar", npyx_pickle_call_scalar},
     {"numpy._core.numeric._frombuffer", npyx_pickle_call_frombuffer},
     {"builtins.object", NULL}, /* these are arguments of others */
@@ -378,11 +374,13 @@ static const struct {
     {"joblib.numpy_pickle.NumpyArrayWrapper", npyx_pickle_build_joblib},
 };
 
-/* Names older than those in the tables, by their beginnings. */
-static const char *const class_renamed[][2] = {
-    {"__builtin__.", "builtins."}, {"copy_reg.", "copyreg."}, {"numpy.core.", "numpy._core."}};
+/* Other versions' names for those in the tables, by their beginnings; the last one is Python 3.13's. */
+static const char *const class_renamed[][2] = {{"__builtin__.", "builtins."},
+                                               {"copy_reg.", "copyreg."},
+                                               {"numpy.core.", "numpy._core."},
+                                               {"pathlib._local.", "pathlib."}};
 
-/* Whether a global is one of the tables', under its present or its old name. */
+/* Whether a global is one of the tables', under any of its names. */
 static bool class_is(const npyx_object *global, const char *name) {
     if (npyx_pickle_is_global(global, name))
         return true;

@@ -82,36 +82,25 @@ static npyx_status gzip_take_trailer(gzip_source *gzip, uint8_t *bytes, size_t n
     return NPYX_OK;
 }
 
+/* The check sum of the member, and in a gzip file its length. */
 static npyx_status gzip_check_trailer(gzip_source *gzip, npyx_error *error) {
     const npyx_inflate_stream *stream = &gzip->stream;
+    const bool is_zlib = stream->has_adler;
     int64_t off = gzip_input_off(gzip), nbytes = stream->off - stream->crc_off;
-    uint8_t bytes[GZIP_TRAILER_NBYTES];
-    NPYX_TRY(gzip_take_trailer(gzip, bytes, sizeof bytes, error));
-    uint32_t expected_crc = npyx_load_u32(bytes, false), expected_nbytes = npyx_load_u32(bytes + 4, false);
-    if (stream->crc != expected_crc)
+    uint8_t bytes[GZIP_TRAILER_NBYTES] = {0};
+    NPYX_TRY(gzip_take_trailer(gzip, bytes, is_zlib ? ZLIB_TRAILER_NBYTES : GZIP_TRAILER_NBYTES, error));
+    uint32_t expected = npyx_load_u32(bytes, is_zlib), expected_nbytes = npyx_load_u32(bytes + 4, false);
+    if (stream->crc != expected)
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off,
-                            "the gzip data are damaged (CRC-32 is %08" PRIx32 ", at byte %" PRId64
+                            "the %s data are damaged (%s is %08" PRIx32 ", at byte %" PRId64
                             " they say %08" PRIx32 ")",
-                            stream->crc, off, expected_crc);
-    if ((uint32_t)nbytes != expected_nbytes)
+                            stream->what, is_zlib ? "Adler-32" : "CRC-32", stream->crc, off, expected);
+    if (!is_zlib && (uint32_t)nbytes != expected_nbytes)
         return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off + 4,
                             "the gzip data are damaged (%" PRId64 " bytes inflated, at byte %" PRId64
                             " they say %" PRIu32 ")",
                             nbytes, off + 4, expected_nbytes);
     return NPYX_OK;
-}
-
-static npyx_status zlib_check_trailer(gzip_source *gzip, npyx_error *error) {
-    int64_t off = gzip_input_off(gzip);
-    uint8_t bytes[ZLIB_TRAILER_NBYTES];
-    NPYX_TRY(gzip_take_trailer(gzip, bytes, sizeof bytes, error));
-    uint32_t expected = npyx_load_u32(bytes, true);
-    if (gzip->stream.crc == expected)
-        return NPYX_OK;
-    return npyx_fail_as(error, NPYX_KIND_CRC, NPYX_CORRUPT, off,
-                        "the zlib data are damaged (Adler-32 is %08" PRIx32 ", at byte %" PRId64
-                        " they say %08" PRIx32 ")",
-                        gzip->stream.crc, off, expected);
 }
 
 /* Passes zeros; *is_end: nothing follows them, otherwise another member does. */
@@ -138,7 +127,7 @@ static npyx_status gzip_pass_padding(gzip_source *gzip, bool *is_end, npyx_error
 
 static npyx_status gzip_pass_trailer(gzip_source *gzip, npyx_error *error) {
     bool is_end = gzip->stream.has_adler;
-    NPYX_TRY(is_end ? zlib_check_trailer(gzip, error) : gzip_check_trailer(gzip, error));
+    NPYX_TRY(gzip_check_trailer(gzip, error));
     if (!is_end)
         NPYX_TRY(gzip_pass_padding(gzip, &is_end, error));
     gzip->phase = is_end ? GZIP_AT_END : GZIP_AT_HEADER;

@@ -206,11 +206,6 @@ static npyx_status element_append_items(const npyx_dtype *dtype, const uint8_t *
     return NPYX_OK;
 }
 
-static void append_brackets(char bracket, int n, npyx_buffer *out) {
-    for (int i = 0; i < n; i++)
-        npyx_buffer_append_char(out, bracket);
-}
-
 /* How many of the outer axes begin anew at innermost list number i. */
 static int count_begun(int nouter, const int64_t *shape, int64_t i) {
     int nbegun = 0;
@@ -231,16 +226,16 @@ static npyx_status element_append_json(const npyx_dtype *dtype, int ndim, const 
     for (int64_t i = 0; i < nlists && out->status == NPYX_OK; i++, items += nbytes) {
         int nbegun = count_begun(nouter, shape, i);
         if (i > 0) {
-            append_brackets(']', nbegun, out);
+            npyx_buffer_append_chars(out, ']', nbegun);
             npyx_buffer_append_char(out, ',');
         }
-        append_brackets('[', nbegun + 1, out);
+        npyx_buffer_append_chars(out, '[', nbegun + 1);
         NPYX_TRY(element_append_items(dtype, items, nelem, out, error));
         npyx_buffer_append_char(out, ']');
         if ((i & 0xffff) == 0)
             NPYX_TRY(npyx_poll(out->host, error));
     }
-    append_brackets(']', nouter, out);
+    npyx_buffer_append_chars(out, ']', nouter);
     return NPYX_OK;
 }
 

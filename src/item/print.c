@@ -186,14 +186,9 @@ static __attribute__((noinline)) void print_fit_floats(const print_items *items,
     floats->nleft = nspecial > floats->nleft ? nspecial : floats->nleft;
 }
 
-static void print_blanks(npyx_buffer *out, int n) {
-    for (int i = 0; i < n; i++)
-        npyx_buffer_append_char(out, ' ');
-}
-
 static void print_special(const print_floats *floats, double real, npyx_buffer *out) {
     bool has_sign = floats->has_plus || (isinf(real) && real < 0);
-    print_blanks(out, floats->nleft + floats->nright + 1 - 3 - has_sign);
+    npyx_buffer_append_chars(out, ' ', floats->nleft + floats->nright + 1 - 3 - has_sign);
     if (has_sign)
         npyx_buffer_append_char(out, isinf(real) && real < 0 ? '-' : '+');
     npyx_buffer_append_text(out, isnan(real) ? "nan" : "inf");
@@ -217,7 +212,7 @@ static int print_float(const print_floats *floats, npyx_type type, double real, 
     const int last =
         floats->has_exponents || decimal.exponent < 0 ? 0 : decimal.exponent; /* before the point */
     const int first = floats->has_exponents || decimal.exponent >= 0 ? 0 : decimal.exponent;
-    print_blanks(out, floats->nleft - last - 1 - has_sign);
+    npyx_buffer_append_chars(out, ' ', floats->nleft - last - 1 - has_sign);
     if (has_sign)
         npyx_buffer_append_char(out, decimal.is_negative ? '-' : '+');
     for (int i = first; i <= first + last; i++)
@@ -239,12 +234,12 @@ static void print_number(const print_form *form, const uint8_t *item, npyx_buffe
     bool is_complex = type != form->dtype->type;
     int nblanks = 0;
     for (int k = 0; k < 1 + is_complex; k++) {
-        print_blanks(out, nblanks);
+        npyx_buffer_append_chars(out, ' ', nblanks);
         nblanks = print_float(&form->floats[k], type, print_real(form->dtype, item, k), out);
     }
     if (is_complex)
         npyx_buffer_append_char(out, 'j');
-    print_blanks(out, nblanks);
+    npyx_buffer_append_chars(out, ' ', nblanks);
 }
 
 /* ---- integers and dates ---- */
@@ -305,24 +300,15 @@ static void print_bytes(const npyx_dtype *dtype, const uint8_t *item, npyx_buffe
     int64_t nbytes = dtype->itemsize;
     while (!is_void && nbytes > 0 && item[nbytes - 1] == 0)
         nbytes--;
-    bool has_single = nbytes > 0 && memchr(item, '\'', (size_t)nbytes) != NULL;
-    char quote = !is_void && has_single && memchr(item, '"', (size_t)nbytes) == NULL ? '"' : '\'';
     npyx_buffer_append_char(out, 'b');
-    npyx_buffer_append_char(out, quote);
-    for (int64_t i = 0; i < nbytes; i++) {
-        const char c = (char)item[i];
-        if (is_void)
-            npyx_buffer_printf(out, "\\x%02X", item[i]);
-        else if (c == '\t' || c == '\n' || c == '\r')
-            npyx_buffer_append_text(out, c == '\t' ? "\\t" : c == '\n' ? "\\n" : "\\r");
-        else if (item[i] < 0x20 || item[i] > 0x7e)
-            npyx_buffer_printf(out, "\\x%02x", item[i]);
-        else if (c == quote || c == '\\')
-            npyx_buffer_printf(out, "\\%c", c);
-        else
-            npyx_buffer_append_char(out, c);
+    if (!is_void) {
+        npyx_buffer_append_bytes_repr(out, item, (size_t)nbytes, false);
+        return;
     }
-    npyx_buffer_append_char(out, quote);
+    npyx_buffer_append_char(out, '\'');
+    for (int64_t i = 0; i < nbytes; i++)
+        npyx_buffer_printf(out, "\\x%02X", item[i]);
+    npyx_buffer_append_char(out, '\'');
 }
 
 /* Prints texts as repr does, and Python objects as JSON. */
@@ -390,11 +376,6 @@ typedef struct printing {
 
 static npyx_status print_item(const printing *p, const print_form *form, const uint8_t *item);
 
-static void print_brackets(const printing *p, char bracket, int n) {
-    for (int i = 0; i < n; i++)
-        npyx_buffer_append_char(p->out, bracket);
-}
-
 /* Prints what precedes item number i of those shown: the ends of lists, and the beginnings of others. A
  * subarray has all its items in memory, the array only those shown: returns how many to skip. */
 static int64_t print_between(const printing *p, int ndim, const int64_t *shape, bool is_field, int64_t i) {
@@ -405,16 +386,16 @@ static int64_t print_between(const printing *p, int ndim, const int64_t *shape, 
         entry_nelem *= shape[axis];
     }
     if (axis == 0) {
-        print_brackets(p, '[', ndim);
+        npyx_buffer_append_chars(p->out, '[', ndim);
         return 0;
     }
     const int64_t length = shape[axis - 1], nshown = npyx_print_nshown(length, p->nedge);
     bool is_gap = nshown < length && i % nshown == p->nedge;
-    print_brackets(p, ']', ndim - axis);
+    npyx_buffer_append_chars(p->out, ']', ndim - axis);
     npyx_buffer_append_text(p->out, is_field ? ", " : " ");
     if (is_gap)
         npyx_buffer_append_text(p->out, is_field ? "..., " : "... ");
-    print_brackets(p, '[', ndim - axis);
+    npyx_buffer_append_chars(p->out, '[', ndim - axis);
     return is_gap && is_field ? (length - nshown) * entry_nelem : 0;
 }
 
@@ -437,7 +418,7 @@ static npyx_status print_axes(const printing *p, const print_form *form, int ndi
         }
         NPYX_TRY(npyx_budget_work(p->budget, sizeof *form, p->error));
     }
-    print_brackets(p, ']', naxes);
+    npyx_buffer_append_chars(p->out, ']', naxes);
     return NPYX_OK;
 }
 
@@ -464,7 +445,7 @@ static __attribute__((noinline)) npyx_status print_scalar(const printing *p, con
         print_number(form, item, p->out);
     } else if (npyx_dtype_is_real(dtype) || npyx_type_is_date(dtype->type)) {
         const size_t nbytes = print_short_text(dtype, item, text);
-        print_blanks(p->out, form->width - (int)nbytes);
+        npyx_buffer_append_chars(p->out, ' ', form->width - (int)nbytes);
         npyx_buffer_append(p->out, text, nbytes);
     } else if (dtype->type == NPYX_BYTES || dtype->type == NPYX_VOID) {
         print_bytes(dtype, item, p->out);

@@ -26,44 +26,38 @@ static bool unit_find(npyx_span name, npyx_unit *unit) {
     return false;
 }
 
-/* The number of a finer unit that a divisor may split: NumPy's convert_datetime_divisor_to_multiple, where a
- * year is 12 months, 52 weeks or 365 days, and a month 4 weeks or 30 days. The first row that the divisor
- * divides is used. (A week that fits no row becomes 0 years in NumPy; here it is an error.) */
-static const struct {
-    npyx_unit unit;
-    npyx_unit finer_unit;
-    int32_t count;
-} DIVISIONS[] = {
-    {NPYX_UNIT_Y, NPYX_UNIT_M, 12},     {NPYX_UNIT_Y, NPYX_UNIT_W, 52},
-    {NPYX_UNIT_Y, NPYX_UNIT_D, 365},    {NPYX_UNIT_M, NPYX_UNIT_W, 4},
-    {NPYX_UNIT_M, NPYX_UNIT_D, 30},     {NPYX_UNIT_M, NPYX_UNIT_h, 720},
-    {NPYX_UNIT_W, NPYX_UNIT_D, 7},      {NPYX_UNIT_W, NPYX_UNIT_h, 168},
-    {NPYX_UNIT_W, NPYX_UNIT_m, 10080},  {NPYX_UNIT_D, NPYX_UNIT_h, 24},
-    {NPYX_UNIT_D, NPYX_UNIT_m, 1440},   {NPYX_UNIT_D, NPYX_UNIT_s, 86400},
-    {NPYX_UNIT_h, NPYX_UNIT_m, 60},     {NPYX_UNIT_h, NPYX_UNIT_s, 3600},
-    {NPYX_UNIT_m, NPYX_UNIT_s, 60},     {NPYX_UNIT_m, NPYX_UNIT_ms, 60000},
-    {NPYX_UNIT_s, NPYX_UNIT_ms, 1000},  {NPYX_UNIT_s, NPYX_UNIT_us, 1000000},
-    {NPYX_UNIT_ms, NPYX_UNIT_us, 1000}, {NPYX_UNIT_ms, NPYX_UNIT_ns, 1000000},
-    {NPYX_UNIT_us, NPYX_UNIT_ns, 1000}, {NPYX_UNIT_us, NPYX_UNIT_ps, 1000000},
-    {NPYX_UNIT_ns, NPYX_UNIT_ps, 1000}, {NPYX_UNIT_ns, NPYX_UNIT_fs, 1000000},
-    {NPYX_UNIT_ps, NPYX_UNIT_fs, 1000}, {NPYX_UNIT_ps, NPYX_UNIT_as, 1000000},
-    {NPYX_UNIT_fs, NPYX_UNIT_as, 1000},
-};
+/* The numbers of the next finer units, in order, that a divisor may split: NumPy's
+ * convert_datetime_divisor_to_multiple, where a year is 12 months, 52 weeks or 365 days, and a month 4 weeks
+ * or 30 days. The first one that the divisor divides is used. (A week that fits none becomes 0 years in
+ * NumPy; here it is an error.) */
+enum { MOST_NFINER = 3 };
+static const int32_t FINER_COUNTS[][MOST_NFINER] = {[NPYX_UNIT_Y] = {12, 52, 365},
+                                                    [NPYX_UNIT_M] = {4, 30, 720},
+                                                    [NPYX_UNIT_W] = {7, 168, 10080},
+                                                    [NPYX_UNIT_D] = {24, 1440, 86400},
+                                                    [NPYX_UNIT_h] = {60, 3600},
+                                                    [NPYX_UNIT_m] = {60, 60000},
+                                                    [NPYX_UNIT_s] = {1000, 1000000},
+                                                    [NPYX_UNIT_ms] = {1000, 1000000},
+                                                    [NPYX_UNIT_us] = {1000, 1000000},
+                                                    [NPYX_UNIT_ns] = {1000, 1000000},
+                                                    [NPYX_UNIT_ps] = {1000, 1000000},
+                                                    [NPYX_UNIT_fs] = {1000},
+                                                    [NPYX_UNIT_as] = {0}};
 
 static bool unit_divide(npyx_unit *unit, int32_t *multiple, int32_t divisor) {
+    const int32_t *counts = FINER_COUNTS[*unit];
+    int i = 0;
     if (divisor == 1)
         return true;
-    for (size_t i = 0; i < sizeof DIVISIONS / sizeof DIVISIONS[0]; i++) {
-        if (DIVISIONS[i].unit != *unit || DIVISIONS[i].count % divisor != 0)
-            continue;
-        int64_t finer_multiple = (int64_t)*multiple * (DIVISIONS[i].count / divisor);
-        if (finer_multiple > INT32_MAX)
-            return false;
-        *unit = DIVISIONS[i].finer_unit;
-        *multiple = (int32_t)finer_multiple;
-        return true;
-    }
-    return false;
+    while (i < MOST_NFINER && counts[i] % divisor != 0)
+        i++;
+    int64_t finer_multiple = i == MOST_NFINER ? 0 : (int64_t)*multiple * (counts[i] / divisor);
+    if (finer_multiple == 0 || finer_multiple > INT32_MAX)
+        return false;
+    *unit += (unsigned)i + 1;
+    *multiple = (int32_t)finer_multiple;
+    return true;
 }
 
 /* Reads the digits at the start of *rest and moves it past them; false for 0 and above INT32_MAX. */

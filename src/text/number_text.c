@@ -213,11 +213,6 @@ static inline void digits_write_with_point(const npyx_digits *digits, unsigned b
     }
 }
 
-static inline size_t literal_write(const char *text, size_t nbytes, char *out) {
-    memcpy(out, text, nbytes);
-    return nbytes;
-}
-
 /* d.ddde-dd, with at least two digits of exponent. */
 static inline size_t scientific_write(const npyx_digits *digits, int exponent, char *out) {
     digits_write_with_point(digits, 1, out);
@@ -242,7 +237,7 @@ static inline size_t decimal_write(npyx_decimal decimal, char *out) {
     if (point < -3 || point > 16)
         return scientific_write(&digits, point - 1, out);
     if (point <= 0) {
-        literal_write("0.000", 5, out);
+        npyx_put_text(out, "0.000");
         unsigned start = 2 + (unsigned)-point;
         digits_write(&digits, out + start);
         return start + digits.count;
@@ -258,7 +253,7 @@ static inline size_t magnitude_write(uint64_t significand, int exponent, bool be
     if (exponent <= 0 && exponent > -53 && (significand & (((uint64_t)1 << -exponent) - 1)) == 0) {
         /* An integer below 2^53 whose neighbours are not integers: its own digits are the shortest. */
         size_t nbytes = npyx_text_u64(significand >> -exponent, out);
-        return nbytes + literal_write(".0", 2, out + nbytes);
+        return nbytes + npyx_put_text(out + nbytes, ".0");
     }
     return decimal_write(shortest_decimal(significand, exponent, below_is_closer), out);
 }
@@ -280,7 +275,7 @@ static inline __attribute__((always_inline)) size_t float_write(bool is_negative
     if (biased_exponent != 0)
         significand |= (uint64_t)1 << (wide_nbits - 1);
     else if (significand == 0)
-        return sign_nbytes + literal_write("0.0", 3, out);
+        return sign_nbytes + npyx_put_text(out, "0.0");
     int exponent = least_exponent + (biased_exponent == 0 ? 0 : biased_exponent - 1);
     if (precision_nbits < wide_nbits) { /* everything between the last bits of the two is zero */
         int first_bit_exponent = exponent + 63 - __builtin_clzll(significand);
@@ -504,5 +499,5 @@ size_t npyx_number_text(const npyx_number *number, char *out) {
     if (isfinite(number->f64))
         return npyx_text_f64(number->f64, out);
     const char *word = isnan(number->f64) ? "NaN" : number->f64 > 0 ? "inf" : "-inf";
-    return literal_write(word, strlen(word), out);
+    return npyx_put_text(out, word);
 }
