@@ -105,11 +105,6 @@ static npyx_status dtype_from_code(const context *c, const npyx_literal *code, n
 /* Formats contain fields, which have formats. */
 static npyx_status parse_format(const context *c, const npyx_literal *literal, npyx_field *shaped);
 
-static npyx_status fail_literal(const context *c, const npyx_literal *literal, const char *what) {
-    return npyx_fail(c->error, NPYX_CORRUPT, (int64_t)literal->off, "%s (found %s)", what,
-                     npyx_literal_kind_name(literal->kind));
-}
-
 /* Notes that the outermost ndim axes are a subarray of what was there before. */
 static npyx_status add_level(const context *c, int ndim, npyx_field *shaped) {
     if (ndim == 0) /* (type, ()) is the type itself */
@@ -132,12 +127,13 @@ static bool is_sequence(const npyx_literal *literal) {
 static npyx_status add_shape(const context *c, const npyx_literal *shape, npyx_field *shaped) {
     bool is_int = shape->kind == NPYX_LITERAL_INT;
     if (!is_int && !is_sequence(shape))
-        return fail_literal(c, shape, "the shape of a field is neither an int nor a tuple of ints");
+        return npyx_literal_fail_kind(shape, "the shape of a field is neither an int nor a tuple of ints",
+                                      c->error);
     if (is_int && shape->integer == 1) /* (type, 1) is the type itself in NumPy */
         return NPYX_OK;
     int64_t ndim = shaped->ndim + (is_int ? 1 : shape->nitems);
     if (ndim > 64)
-        return fail_literal(c, shape, "the shape of a field has more than 64 dimensions");
+        return npyx_literal_fail_kind(shape, "the shape of a field has more than 64 dimensions", c->error);
     int64_t *dims = npyx_arena_array(c->arena, ndim == 0 ? 1 : ndim, sizeof *dims);
     NPYX_TRY(npyx_check_memory(dims, c->error));
     int at = 0;
@@ -147,20 +143,21 @@ static npyx_status add_shape(const context *c, const npyx_literal *shape, npyx_f
     for (const npyx_literal *dim = is_int ? shape : shape->first; dim != NULL;
          dim = is_int ? NULL : dim->next) {
         if (dim->kind != NPYX_LITERAL_INT || dim->integer < 0 || dim->integer > NPYX_MAX_ITEMSIZE)
-            return fail_literal(c, dim, "a dimension of a field is not an int from 0 to 2147483647");
+            return npyx_literal_fail_kind(dim, "a dimension of a field is not an int from 0 to 2147483647",
+                                          c->error);
         dims[at++] = dim->integer;
         shaped->nelem *= dim->integer;
         if (dim->integer > 0)
             nelem_without_zeros *= dim->integer; /* two numbers below 2^31 */
         if (nelem_without_zeros > NPYX_MAX_ITEMSIZE)
-            return fail_literal(c, shape, "a subarray passes 2147483647 bytes");
+            return npyx_literal_fail_kind(shape, "a subarray passes 2147483647 bytes", c->error);
     }
     if (shaped->ndim > 0)
         memcpy(dims + at, shaped->shape, sizeof *dims * (size_t)shaped->ndim);
     shaped->shape = dims;
     shaped->ndim = (int)ndim;
     if (shaped->nelem * shaped->dtype->itemsize > NPYX_MAX_ITEMSIZE)
-        return fail_literal(c, shape, "a subarray passes 2147483647 bytes");
+        return npyx_literal_fail_kind(shape, "a subarray passes 2147483647 bytes", c->error);
     return add_level(c, at, shaped);
 }
 
@@ -175,7 +172,7 @@ static npyx_status parse_title(const context *c, const npyx_literal *title, npyx
         return npyx_check_memory(field->title, c->error);
     }
     if (title->kind != NPYX_LITERAL_TEXT)
-        return fail_literal(c, title, "the title of a field is neither a string nor an int");
+        return npyx_literal_fail_kind(title, "the title of a field is neither a string nor an int", c->error);
     field->title = title->text;
     field->title_nbytes = title->text_nbytes;
     return NPYX_OK;
@@ -189,7 +186,7 @@ static npyx_status parse_field_name(const context *c, const npyx_literal *name, 
         NPYX_TRY(parse_title(c, title, field));
     }
     if (name->kind != NPYX_LITERAL_TEXT)
-        return fail_literal(c, name, "the name of a field is not a string");
+        return npyx_literal_fail_kind(name, "the name of a field is not a string", c->error);
     field->name = name->text;
     field->name_nbytes = name->text_nbytes;
     return NPYX_OK;
@@ -197,7 +194,8 @@ static npyx_status parse_field_name(const context *c, const npyx_literal *name, 
 
 static npyx_status parse_field(const context *c, const npyx_literal *literal, npyx_field *field) {
     if (!is_sequence(literal) || literal->nitems < 2 || literal->nitems > 3)
-        return fail_literal(c, literal, "a field is not a tuple of name, format and an optional shape");
+        return npyx_literal_fail_kind(literal, "a field is not a tuple of name, format and an optional shape",
+                                      c->error);
     NPYX_TRY(parse_field_name(c, literal->first, field));
     const npyx_literal *format = literal->first->next;
     NPYX_TRY(parse_format(c, format, field));
@@ -254,7 +252,7 @@ static npyx_status parse_struct(const context *c, const npyx_literal *literal, n
         NPYX_TRY(parse_field(c, item, field));
         dtype->itemsize += field->dtype->itemsize * field->nelem;
         if (dtype->itemsize > NPYX_MAX_ITEMSIZE)
-            return fail_literal(c, item, "an item passes 2147483647 bytes");
+            return npyx_literal_fail_kind(item, "an item passes 2147483647 bytes", c->error);
         dtype->has_objects = dtype->has_objects || field->dtype->has_objects;
     }
     return check_names(c, dtype, literal);
@@ -264,7 +262,8 @@ static npyx_status parse_struct(const context *c, const npyx_literal *literal, n
 static npyx_status parse_format(const context *c, const npyx_literal *literal, npyx_field *shaped) {
     if (literal->kind == NPYX_LITERAL_TUPLE) {
         if (literal->nitems != 2)
-            return fail_literal(c, literal, "a format in parentheses is not a pair of type and shape");
+            return npyx_literal_fail_kind(literal, "a format in parentheses is not a pair of type and shape",
+                                          c->error);
         NPYX_TRY(parse_format(c, literal->first, shaped));
         return add_shape(c, literal->first->next, shaped);
     }
@@ -274,7 +273,7 @@ static npyx_status parse_format(const context *c, const npyx_literal *literal, n
     if (literal->kind == NPYX_LITERAL_LIST)
         return parse_struct(c, literal, dtype);
     if (literal->kind != NPYX_LITERAL_TEXT)
-        return fail_literal(c, literal, "a dtype is neither a string nor a list of fields");
+        return npyx_literal_fail_kind(literal, "a dtype is neither a string nor a list of fields", c->error);
     return dtype_from_code(c, literal, dtype);
 }
 
@@ -284,7 +283,7 @@ npyx_status npyx_dtype_from_literal(npyx_arena *arena, const npyx_literal *liter
     npyx_field shaped = {.nelem = 1};
     NPYX_TRY(parse_format(&c, literal, &shaped));
     if (shaped.ndim > 0)
-        return fail_literal(&c, literal, "the dtype of an array is a subarray");
+        return npyx_literal_fail_kind(literal, "the dtype of an array is a subarray", c.error);
     *dtype = shaped.dtype;
     return NPYX_OK;
 }

@@ -59,10 +59,7 @@ static npyx_status decode_text(const uint8_t *bytes, size_t nbytes, bool is_utf8
 
 static npyx_status check_kind(const npyx_literal *literal, npyx_literal_kind kind, const char *what,
                               npyx_error *error) {
-    if (literal->kind == kind)
-        return NPYX_OK;
-    return npyx_fail(error, NPYX_CORRUPT, (int64_t)literal->off, "%s (found %s)", what,
-                     npyx_literal_kind_name(literal->kind));
+    return literal->kind == kind ? NPYX_OK : npyx_literal_fail_kind(literal, what, error);
 }
 
 static npyx_status npy_header_parse_shape(const npyx_literal *shape, npyx_array *array, npyx_error *error) {

@@ -49,6 +49,16 @@ static npyx_span tar_text(const uint8_t *block, size_t off, size_t nbytes) {
     return (npyx_span){text, strnlen(text, nbytes)};
 }
 
+static npyx_span tar_span(const npyx_buffer *text) {
+    return (npyx_span){text->bytes, text->nbytes};
+}
+
+static npyx_status tar_set_text(npyx_buffer *text, npyx_span value, npyx_error *error) {
+    npyx_buffer_reset(text);
+    npyx_buffer_append(text, value.text, value.nbytes);
+    return npyx_buffer_check(text, error);
+}
+
 /* Base 256: a first byte of 0x80, or 0xff for two's complement, and the number in the bytes after it. */
 static bool tar_binary(const uint8_t *field, size_t nbytes, int64_t *number) {
     uint64_t bits = field[0] == 0xff ? UINT64_MAX : 0, sign = bits;
@@ -190,11 +200,8 @@ static npyx_status apply_overrides(npyx_tar_member *member, const npyx_tar_overr
         member->has_fraction = said->has_fraction;
     }
     for (int i = 0; i < NPYX_TAR_NTEXTS; i++) {
-        if (!said->has_text[i])
-            continue;
-        npyx_buffer_reset(&member->texts[i]);
-        npyx_buffer_append(&member->texts[i], said->texts[i].bytes, said->texts[i].nbytes);
-        NPYX_TRY(npyx_buffer_check(&member->texts[i], error));
+        if (said->has_text[i])
+            NPYX_TRY(tar_set_text(&member->texts[i], tar_span(&said->texts[i]), error));
     }
     if (said->is_sparse && member->type == NPYX_TAR_FILE)
         member->type = NPYX_TAR_SPARSE;
@@ -239,13 +246,9 @@ void npyx_tar_overrides_clear(npyx_tar_overrides *overrides) {
         npyx_buffer_clear(&overrides->texts[i]);
 }
 
-static npyx_status say_text(npyx_tar_overrides *overrides, npyx_tar_text text, const char *bytes,
-                            size_t nbytes, npyx_error *error) {
-    npyx_buffer *buffer = &overrides->texts[text];
-    npyx_buffer_reset(buffer);
-    npyx_buffer_append(buffer, bytes, nbytes);
+static npyx_status say_text(npyx_tar_overrides *overrides, int text, npyx_span value, npyx_error *error) {
     overrides->has_text[text] = true;
-    return npyx_buffer_check(buffer, error);
+    return tar_set_text(&overrides->texts[text], value, error);
 }
 
 /* As Python's int() and float() read it, which ignore blanks around it, or 0 where they fail, as in tarfile.
@@ -281,7 +284,7 @@ static npyx_status say_sparse(npyx_tar_overrides *overrides, npyx_span keyword, 
                               npyx_error *error) {
     npyx_tar_overrides number = {0};
     if (npyx_span_is(keyword, "GNU.sparse.name")) /* by itself it makes nothing sparse, as in tarfile */
-        return say_text(overrides, NPYX_TAR_NAME, value.text, value.nbytes, error);
+        return say_text(overrides, NPYX_TAR_NAME, value, error);
     overrides->is_sparse = true;
     if (npyx_span_is(keyword, "GNU.sparse.size") || npyx_span_is(keyword, "GNU.sparse.realsize")) {
         say_number(&number, NPYX_TAR_SIZE, value);
@@ -294,25 +297,20 @@ static npyx_status say_sparse(npyx_tar_overrides *overrides, npyx_span keyword, 
 static npyx_status say(npyx_tar_overrides *overrides, npyx_span keyword, npyx_span value, npyx_error *error) {
     static const struct {
         const char *keyword;
-        npyx_tar_text text;
-    } texts[] = {{"path", NPYX_TAR_NAME},
-                 {"linkpath", NPYX_TAR_LINKNAME},
-                 {"uname", NPYX_TAR_UNAME},
-                 {"gname", NPYX_TAR_GNAME}};
-    static const struct {
-        const char *keyword;
-        npyx_tar_number number;
-    } numbers[] = {
-        {"size", NPYX_TAR_SIZE}, {"uid", NPYX_TAR_UID}, {"gid", NPYX_TAR_GID}, {"mtime", NPYX_TAR_MTIME}};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        while (texts[i].text == NPYX_TAR_NAME && npyx_span_is(keyword, "path") && npyx_span_ends(value, "/"))
-            value.nbytes--; /* as in tarfile, whatever the member is */
-        if (npyx_span_is(keyword, texts[i].keyword))
-            return say_text(overrides, texts[i].text, value.text, value.nbytes, error);
-    }
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        if (npyx_span_is(keyword, numbers[i].keyword))
-            say_number(overrides, numbers[i].number, value);
+        bool is_text;
+        int which; /* npyx_tar_text or npyx_tar_number */
+    } keywords[] = {{"path", true, NPYX_TAR_NAME},   {"linkpath", true, NPYX_TAR_LINKNAME},
+                    {"uname", true, NPYX_TAR_UNAME}, {"gname", true, NPYX_TAR_GNAME},
+                    {"size", false, NPYX_TAR_SIZE},  {"uid", false, NPYX_TAR_UID},
+                    {"gid", false, NPYX_TAR_GID},    {"mtime", false, NPYX_TAR_MTIME}};
+    while (npyx_span_is(keyword, "path") && npyx_span_ends(value, "/"))
+        value.nbytes--; /* as in tarfile, whatever the member is */
+    for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
+        if (!npyx_span_is(keyword, keywords[i].keyword))
+            continue;
+        if (keywords[i].is_text)
+            return say_text(overrides, keywords[i].which, value, error);
+        say_number(overrides, (npyx_tar_number)keywords[i].which, value);
     }
     bool is_sparse = keyword.nbytes > 11 && memcmp(keyword.text, "GNU.sparse.", 11) == 0;
     return is_sparse ? say_sparse(overrides, keyword, value, error) : NPYX_OK;
@@ -364,8 +362,7 @@ npyx_status npyx_tar_add_overrides(npyx_tar_overrides *overrides, const npyx_tar
     }
     for (int i = 0; i < NPYX_TAR_NTEXTS; i++) {
         if (more->has_text[i] && !overrides->has_text[i])
-            NPYX_TRY(
-                say_text(overrides, (npyx_tar_text)i, more->texts[i].bytes, more->texts[i].nbytes, error));
+            NPYX_TRY(say_text(overrides, i, tar_span(&more->texts[i]), error));
     }
     overrides->is_sparse |= more->is_sparse;
     if (more->has_real_nbytes && !overrides->has_real_nbytes) {

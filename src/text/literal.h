@@ -47,7 +47,7 @@ typedef struct npyx_literal {
 npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbytes, bool allow_long,
                                const npyx_literal **literal, npyx_error *error);
 
-/* `a list`, `an int`, ...: for messages. */
-const char *npyx_literal_kind_name(npyx_literal_kind kind);
+/* The failure of a literal that is not of the kind it should be: `what (found a list)`. */
+npyx_status npyx_literal_fail_kind(const npyx_literal *literal, const char *what, npyx_error *error);
 
 #endif
