@@ -56,25 +56,18 @@ static npyx_status left_read_array(const left_reading *r, npyx_object *object, i
     return NPYX_OK;
 }
 
-static npyx_status left_visit_parts(const left_reading *r, npyx_object *const *parts, uint32_t n, int depth) {
-    for (uint32_t i = 0; i < n; i++) {
-        if (parts[i] != NULL)
-            NPYX_TRY(left_visit(r, parts[i], depth));
-    }
-    return NPYX_OK;
-}
-
 static npyx_status left_visit_kind(const left_reading *r, npyx_object *object, int depth) {
-    const npyx_object_instance *instance = object->instance;
     if (object->kind == NPYX_OBJECT_LEFT)
         return left_read_bytes(r, object);
     if (object->kind == NPYX_OBJECT_ARRAY)
         return left_read_array(r, object, depth);
-    if (object->kind != NPYX_OBJECT_INSTANCE)
-        return left_visit_parts(r, object->list.items, object->list.count, depth);
-    npyx_object *const parts[] = {instance->callable, instance->args,  instance->kwargs,
-                                  instance->state,    instance->items, instance->entries};
-    return left_visit_parts(r, parts, sizeof parts / sizeof parts[0], depth);
+    uint32_t nparts;
+    npyx_object *const *parts = npyx_object_parts(object, &nparts);
+    for (uint32_t i = 0; i < nparts; i++) {
+        if (parts[i] != NULL)
+            NPYX_TRY(left_visit(r, parts[i], depth));
+    }
+    return NPYX_OK;
 }
 
 /* One that was read is passed, wherever it is. */

@@ -36,13 +36,6 @@ static npyx_status object_measure_part(npyx_object *part, object_measuring *m, i
     return NPYX_OK;
 }
 
-static npyx_status object_measure_parts(npyx_object *const *parts, int64_t nparts, object_measuring *m,
-                                        int depth) {
-    for (int64_t i = 0; i < nparts; i++)
-        NPYX_TRY(object_measure_part(parts[i], m, depth));
-    return NPYX_OK;
-}
-
 /* Measures all held objects in an item, however deep. */
 static npyx_status object_measure_item(const npyx_dtype *dtype, const uint8_t *item, object_measuring *m,
                                        int depth) {
@@ -79,13 +72,6 @@ static npyx_status object_measure_array(const npyx_object_array *array, object_m
     return NPYX_OK;
 }
 
-static npyx_status object_measure_instance(const npyx_object_instance *instance, object_measuring *m,
-                                           int depth) {
-    npyx_object *const parts[] = {instance->callable, instance->args,  instance->kwargs,
-                                  instance->state,    instance->items, instance->entries};
-    return object_measure_parts(parts, sizeof parts / sizeof parts[0], m, depth);
-}
-
 /* The least length of the JSON of a node without parts. */
 static double object_leaf_nbytes(const npyx_object *object) {
     bool has_text = object->kind == NPYX_OBJECT_TEXT || object->kind == NPYX_OBJECT_BYTES ||
@@ -96,15 +82,13 @@ static double object_leaf_nbytes(const npyx_object *object) {
 static npyx_status object_measure_kind(const npyx_object *object, object_measuring *m, int depth) {
     m->nbytes = object_leaf_nbytes(object);
     m->height = 0;
-    switch (object->kind) {
-    case NPYX_OBJECT_LIST:
-    case NPYX_OBJECT_TUPLE:
-    case NPYX_OBJECT_SET:
-    case NPYX_OBJECT_DICT: return object_measure_parts(object->list.items, object->list.count, m, depth);
-    case NPYX_OBJECT_ARRAY: return object_measure_array(object->array, m, depth);
-    case NPYX_OBJECT_INSTANCE: return object_measure_instance(object->instance, m, depth);
-    default: return NPYX_OK;
-    }
+    if (object->kind == NPYX_OBJECT_ARRAY)
+        return object_measure_array(object->array, m, depth);
+    uint32_t nparts;
+    npyx_object *const *parts = npyx_object_parts(object, &nparts);
+    for (uint32_t i = 0; i < nparts; i++)
+        NPYX_TRY(object_measure_part(parts[i], m, depth));
+    return NPYX_OK;
 }
 
 static npyx_status object_measure(npyx_object *object, object_measuring *m, int depth) {

@@ -46,14 +46,21 @@ typedef struct npyx_object_array {
     const npyx_object *state; /* the state that its pickle gave it; NULL for none */
 } npyx_object_array;
 
+enum { NPYX_INSTANCE_NPARTS = 6 };
+
 /* What a class or a function would have been called with. Each may be NULL. */
 typedef struct npyx_object_instance {
-    npyx_object *callable;
-    npyx_object *args;   /* TUPLE */
-    npyx_object *kwargs; /* DICT */
-    npyx_object *state;
-    npyx_object *items;      /* LIST: what was appended */
-    npyx_object *entries;    /* DICT: what was set */
+    union {
+        struct {
+            npyx_object *callable;
+            npyx_object *args;   /* TUPLE */
+            npyx_object *kwargs; /* DICT */
+            npyx_object *state;
+            npyx_object *items;   /* LIST: what was appended */
+            npyx_object *entries; /* DICT: what was set */
+        };
+        npyx_object *parts[NPYX_INSTANCE_NPARTS];
+    };
     const npyx_dtype *dtype; /* the dtype that a numpy.dtype describes, once asked for */
 } npyx_object_instance;
 
@@ -85,6 +92,15 @@ struct npyx_object {
         npyx_object_instance *instance;
     };
 };
+
+/* The nodes that a container or an instance holds, *n of them, some of which may be NULL. Other kinds hold
+ * none; the items of an array are elsewhere. */
+static inline npyx_object *const *npyx_object_parts(const npyx_object *object, uint32_t *n) {
+    bool is_list = object->kind >= NPYX_OBJECT_LIST && object->kind <= NPYX_OBJECT_DICT;
+    bool is_instance = object->kind == NPYX_OBJECT_INSTANCE;
+    *n = is_list ? object->list.count : is_instance ? NPYX_INSTANCE_NPARTS : 0;
+    return is_instance ? object->instance->parts : object->list.items;
+}
 
 /* How many frames writing a value may take, some 300 bytes each: at most 64 KiB, half of the stack that a
  * thread of musl has. */
