@@ -1,6 +1,5 @@
 #include "archive_found_private.h"
 #include "object_left.h"
-#include "object_tree.h"
 #include "walk/view_source.h"
 
 /* A tensor may repeat the items of its storage (torch.Tensor.expand), so its size is a mere claim: bounded as
@@ -323,9 +322,9 @@ static npyx_status found_append_metadata(const npyx_found_archive *archive, npyx
     npyx_buffer_append_text(out, is_list ? "[" : "");
     for (int64_t i = 0; i < archive->nroots; i++) {
         const npyx_found_root *root = &archive->roots[i];
-        const npyx_object_tree_names names = {found_name, archive->entries + root->first_entry};
         npyx_buffer_append_text(out, i > 0 ? "," : "");
-        NPYX_TRY(npyx_object_tree_append_json(root->object, &names, out, error));
+        NPYX_TRY(npyx_object_append_named(root->object, found_name, archive->entries + root->first_entry, out,
+                                          error));
     }
     npyx_buffer_append_text(out, is_list ? "]" : "");
     return npyx_buffer_check(out, error);

@@ -261,15 +261,33 @@ static const npyx_dtype object_f8 = {
 
 /* ---- objects ---- */
 
-static npyx_status object_append(const npyx_object *object, npyx_buffer *out, npyx_error *error);
+/* As deep as arrays are looked for (object_arrays.c). */
+enum { OBJECT_WAY_MAX_DEPTH = 100 };
+
+/* The way to the current object of a file: those were not measured, and may contain themselves. */
+typedef struct object_way {
+    npyx_object_array_name *name;
+    const void *ctx;
+    const npyx_object *objects[OBJECT_WAY_MAX_DEPTH];
+    int depth;
+} object_way;
+
+/* What the writing of an object and of all that is in it shares. */
+typedef struct object_writing {
+    npyx_buffer *out;
+    npyx_error *error;
+    object_way *way; /* NULL: it is the item of an array, and measured */
+} object_writing;
+
+static npyx_status object_append(const object_writing *w, const npyx_object *object);
 
 /* Texts and bytes are written in pieces of this size, with a check of the account in between. A multiple of
  * 3. */
 enum { OBJECT_PIECE_NBYTES = 3 << 12 };
 
 /* Charges what was appended since out had before_nbytes. */
-static npyx_status object_charge(const npyx_buffer *out, size_t before_nbytes, npyx_error *error) {
-    return npyx_budget_spend(out->budget, out->nbytes - before_nbytes, error);
+static npyx_status object_charge(const object_writing *w, size_t before_nbytes) {
+    return npyx_budget_spend(w->out->budget, w->out->nbytes - before_nbytes, w->error);
 }
 
 /* How much of a text is its next piece, in whole characters. */
@@ -280,18 +298,20 @@ static size_t object_piece(const char *text, size_t nbytes) {
     return n;
 }
 
-npyx_status npyx_object_append_text(const char *text, size_t nbytes, npyx_buffer *out, npyx_error *error) {
+/* A text as a JSON string; a long one in pieces. */
+static npyx_status object_append_text(const object_writing *w, const char *text, size_t nbytes) {
+    npyx_buffer *out = w->out;
     if (nbytes <= OBJECT_PIECE_NBYTES) { /* like most */
         size_t before_nbytes = out->nbytes;
         npyx_buffer_append_json(out, text, nbytes);
-        return object_charge(out, before_nbytes, error);
+        return object_charge(w, before_nbytes);
     }
     npyx_buffer_append_char(out, '"');
     for (size_t i = 0, n; i < nbytes && out->status == NPYX_OK; i += n) {
         size_t before_nbytes = out->nbytes;
         n = object_piece(text + i, nbytes - i);
         npyx_buffer_append_json_part(out, text + i, n);
-        NPYX_TRY(object_charge(out, before_nbytes, error));
+        NPYX_TRY(object_charge(w, before_nbytes));
     }
     npyx_buffer_append_char(out, '"');
     return NPYX_OK;
@@ -314,117 +334,121 @@ static void object_append_base64(const uint8_t *bytes, size_t nbytes, npyx_buffe
     out->nbytes = (size_t)(at - out->bytes);
 }
 
-static npyx_status object_append_bytes(const npyx_object *object, npyx_buffer *out, npyx_error *error) {
+static npyx_status object_append_bytes(const object_writing *w, const npyx_object *object) {
+    npyx_buffer *out = w->out;
     const size_t nbytes = object->text.nbytes;
     npyx_buffer_append_text(out, "{\"__bytes__\":\"");
     for (size_t i = 0, n; i < nbytes && out->status == NPYX_OK; i += n) {
         size_t before_nbytes = out->nbytes;
         n = nbytes - i < OBJECT_PIECE_NBYTES ? nbytes - i : OBJECT_PIECE_NBYTES;
         object_append_base64((const uint8_t *)object->text.bytes + i, n, out);
-        NPYX_TRY(object_charge(out, before_nbytes, error));
+        NPYX_TRY(object_charge(w, before_nbytes));
     }
     npyx_buffer_append_text(out, "\"}");
     return NPYX_OK;
 }
 
-static npyx_status object_append_list(const npyx_object *object, npyx_buffer *out, npyx_error *error) {
-    npyx_buffer_append_char(out, '[');
-    for (uint32_t i = 0; i < object->list.count && out->status == NPYX_OK; i++) {
+static npyx_status object_append_list(const object_writing *w, const npyx_object *object) {
+    npyx_buffer_append_char(w->out, '[');
+    for (uint32_t i = 0; i < object->list.count && w->out->status == NPYX_OK; i++) {
         if (i > 0)
-            npyx_buffer_append_char(out, ',');
-        NPYX_TRY(object_append(object->list.items[i], out, error));
+            npyx_buffer_append_char(w->out, ',');
+        NPYX_TRY(object_append(w, object->list.items[i]));
     }
-    npyx_buffer_append_char(out, ']');
+    npyx_buffer_append_char(w->out, ']');
     return NPYX_OK;
 }
 
-/* A key as a text: its JSON if it is not one, as json.dumps does with numbers and None. */
-static npyx_status object_key(const npyx_object *key, npyx_buffer *scratch, const char **text, size_t *nbytes,
-                              npyx_error *error) {
+/* A key as a text: its JSON if it is not one, as json.dumps does with numbers and None. That is in scratch.
+ */
+static npyx_status object_key(const object_writing *w, const npyx_object *key, npyx_buffer *scratch,
+                              const char **text, size_t *nbytes) {
     if (key->kind == NPYX_OBJECT_TEXT) {
         *text = key->text.bytes;
         *nbytes = key->text.nbytes;
         return NPYX_OK;
     }
+    const object_writing aside = {scratch, w->error, w->way};
     npyx_buffer_reset(scratch);
-    NPYX_TRY(object_append(key, scratch, error));
+    NPYX_TRY(object_append(&aside, key));
     *text = scratch->bytes;
     *nbytes = scratch->nbytes;
-    return npyx_buffer_check(scratch, error);
+    return npyx_buffer_check(scratch, w->error);
 }
 
 /* Collects all keys of a dict, so that the last of equal ones can be found. */
-static npyx_status object_list_keys(const npyx_object *dict, npyx_name_set *keys, npyx_buffer *scratch,
-                                    npyx_error *error) {
+static npyx_status object_list_keys(const object_writing *w, const npyx_object *dict, npyx_name_set *keys,
+                                    npyx_buffer *scratch) {
     enum { KEY_NBYTES = 64 }; /* of an entry and its slots */
     for (uint32_t i = 0; i < dict->list.count; i += 2) {
         const char *text;
         size_t nbytes;
-        NPYX_TRY(object_key(dict->list.items[i], scratch, &text, &nbytes, error));
-        NPYX_TRY(npyx_budget_spend(scratch->budget, KEY_NBYTES + nbytes, error));
-        NPYX_TRY(npyx_name_set_add(keys, text, nbytes, error));
+        NPYX_TRY(object_key(w, dict->list.items[i], scratch, &text, &nbytes));
+        NPYX_TRY(npyx_budget_spend(scratch->budget, KEY_NBYTES + nbytes, w->error));
+        NPYX_TRY(npyx_name_set_add(keys, text, nbytes, w->error));
     }
     return NPYX_OK;
 }
 
 /* Appends the pairs, except those whose key occurs again later. */
-static npyx_status object_append_pairs(const npyx_object *dict, const npyx_name_set *keys, npyx_buffer *out,
-                                       npyx_error *error) {
+static npyx_status object_append_pairs(const object_writing *w, const npyx_object *dict,
+                                       const npyx_name_set *keys) {
+    npyx_buffer *out = w->out;
     char before = '{';
     for (int64_t i = 0; i < keys->count && out->status == NPYX_OK; i++) {
         size_t nbytes = 0;
         const char *text = npyx_name_set_text(keys, i, &nbytes);
-        NPYX_TRY(npyx_budget_work(out->budget, nbytes, error)); /* it is hashed */
+        NPYX_TRY(npyx_budget_work(out->budget, nbytes, w->error)); /* it is hashed */
         if (npyx_name_set_find(keys, text, nbytes, NULL) != i)
             continue;
         npyx_buffer_append_char(out, before);
         before = ',';
-        NPYX_TRY(npyx_object_append_text(text, nbytes, out, error));
+        NPYX_TRY(object_append_text(w, text, nbytes));
         npyx_buffer_append_char(out, ':');
-        NPYX_TRY(object_append(dict->list.items[2 * i + 1], out, error));
+        NPYX_TRY(object_append(w, dict->list.items[2 * i + 1]));
     }
     npyx_buffer_append_text(out, before == '{' ? "{}" : "}");
     return NPYX_OK;
 }
 
-static npyx_status object_append_dict(const npyx_object *dict, npyx_buffer *out, npyx_error *error) {
+static npyx_status object_append_dict(const object_writing *w, const npyx_object *dict) {
+    npyx_buffer *out = w->out;
     npyx_name_set keys = {.bytes.host = out->host};
     npyx_buffer scratch = {.host = out->host, .limit_nbytes = out->limit_nbytes, .budget = out->budget};
-    npyx_status status = object_list_keys(dict, &keys, &scratch, error);
+    npyx_status status = object_list_keys(w, dict, &keys, &scratch);
     if (status == NPYX_OK)
-        status = object_append_pairs(dict, &keys, out, error);
+        status = object_append_pairs(w, dict, &keys);
     npyx_buffer_clear(&scratch);
     npyx_name_set_clear(&keys);
     return status;
 }
 
-static npyx_status object_append_member(const char *name, const npyx_object *object, npyx_buffer *out,
-                                        npyx_error *error) {
+static npyx_status object_append_member(const object_writing *w, const char *name,
+                                        const npyx_object *object) {
     if (object == NULL)
         return NPYX_OK;
-    npyx_buffer_append_text(out, name);
-    return object_append(object, out, error);
+    npyx_buffer_append_text(w->out, name);
+    return object_append(w, object);
 }
 
 /* Appends the name of what would have been called, or the JSON if that is an object itself. */
-static npyx_status object_append_class(const npyx_object *callable, npyx_buffer *out, npyx_error *error) {
-    npyx_buffer_append_text(out, "{\"__class__\":");
+static npyx_status object_append_class(const object_writing *w, const npyx_object *callable) {
+    npyx_buffer_append_text(w->out, "{\"__class__\":");
     if (callable->kind != NPYX_OBJECT_GLOBAL)
-        return object_append(callable, out, error);
-    return npyx_object_append_text(callable->text.bytes, callable->text.nbytes, out, error);
+        return object_append(w, callable);
+    return object_append_text(w, callable->text.bytes, callable->text.nbytes);
 }
 
-static npyx_status object_append_instance(const npyx_object_instance *instance, npyx_buffer *out,
-                                          npyx_error *error) {
-    NPYX_TRY(object_append_class(instance->callable, out, error));
-    if (instance->args == NULL)
-        npyx_buffer_append_text(out, ",\"args\":[]");
-    NPYX_TRY(object_append_member(",\"args\":", instance->args, out, error));
-    NPYX_TRY(object_append_member(",\"kwargs\":", instance->kwargs, out, error));
-    NPYX_TRY(object_append_member(",\"items\":", instance->items, out, error));
-    NPYX_TRY(object_append_member(",\"entries\":", instance->entries, out, error));
-    NPYX_TRY(object_append_member(",\"state\":", instance->state, out, error));
-    npyx_buffer_append_char(out, '}');
+static npyx_status object_append_instance(const object_writing *w, const npyx_object_instance *instance) {
+    NPYX_TRY(object_append_class(w, instance->callable));
+    if (instance->args == NULL && w->way == NULL)
+        npyx_buffer_append_text(w->out, ",\"args\":[]");
+    NPYX_TRY(object_append_member(w, ",\"args\":", instance->args));
+    NPYX_TRY(object_append_member(w, ",\"kwargs\":", instance->kwargs));
+    NPYX_TRY(object_append_member(w, ",\"items\":", instance->items));
+    NPYX_TRY(object_append_member(w, ",\"entries\":", instance->entries));
+    NPYX_TRY(object_append_member(w, ",\"state\":", instance->state));
+    npyx_buffer_append_char(w->out, '}');
     return NPYX_OK;
 }
 
@@ -433,48 +457,134 @@ static void object_append_integer(int64_t integer, npyx_buffer *out) {
         out->nbytes += npyx_text_i64(integer, out->bytes + out->nbytes);
 }
 
-static npyx_status object_append_reals(const double *reals, int ndim, npyx_buffer *out, npyx_error *error) {
+static npyx_status object_append_reals(const object_writing *w, const double *reals, int ndim) {
     const int64_t two = 2;
-    return npyx_element_append_json(&object_f8, ndim, &two, (const uint8_t *)reals, out, error);
+    return npyx_element_append_json(&object_f8, ndim, &two, (const uint8_t *)reals, w->out, w->error);
 }
 
 /* Objects in it are charged by themselves, and their places here. */
-static npyx_status object_append_array(const npyx_object_array *array, npyx_buffer *out, npyx_error *error) {
-    size_t before_nbytes = out->nbytes;
+static npyx_status object_append_array(const object_writing *w, const npyx_object_array *array) {
+    size_t before_nbytes = w->out->nbytes;
     uint64_t nbytes = (uint64_t)(array->nobjects * array->dtype->itemsize);
-    NPYX_TRY(npyx_budget_spend(out->budget, nbytes, error));
-    NPYX_TRY(npyx_element_append_json(array->dtype, array->ndim, array->shape, array->items, out, error));
-    return array->nobjects > 0 ? NPYX_OK : object_charge(out, before_nbytes, error);
+    NPYX_TRY(npyx_budget_spend(w->out->budget, nbytes, w->error));
+    NPYX_TRY(
+        npyx_element_append_json(array->dtype, array->ndim, array->shape, array->items, w->out, w->error));
+    return array->nobjects > 0 ? NPYX_OK : object_charge(w, before_nbytes);
 }
 
-static npyx_status object_append(const npyx_object *object, npyx_buffer *out, npyx_error *error) {
-    enum { OBJECT_NBYTES = 8 }; /* a comma, and what is not text */
-    if (out->status != NPYX_OK)
-        return NPYX_OK; /* the buffer keeps the reason */
-    NPYX_TRY(npyx_budget_spend(out->budget, OBJECT_NBYTES, error));
+/* Of a file, NumPy's scalars, which are arrays without axes, are shown by their value. */
+static npyx_status way_append_array(const object_writing *w, const npyx_object_array *array) {
+    if (array->dtype->type == NPYX_HELD_OBJECT && array->nobjects == 1)
+        return object_append(w, npyx_object_of_item(array->items));
+    if (array->ndim == 0 && array->items != NULL && !array->dtype->has_objects)
+        return npyx_element_append_json(array->dtype, 0, NULL, array->items, w->out, w->error);
+    npyx_buffer_append_text(w->out, "null");
+    return NPYX_OK;
+}
+
+static npyx_status way_append_key(const object_writing *w, const npyx_object *key) {
+    npyx_buffer scratch = {.host = w->out->host, .budget = w->out->budget};
+    const char *text;
+    size_t nbytes;
+    if (key->kind == NPYX_OBJECT_TEXT)
+        return object_append(w, key);
+    npyx_status status = object_key(w, key, &scratch, &text, &nbytes);
+    if (status == NPYX_OK)
+        status = object_append_text(w, text, nbytes);
+    npyx_buffer_clear(&scratch);
+    return status;
+}
+
+/* Of a file, all pairs are shown. */
+static npyx_status way_append_dict(const object_writing *w, const npyx_object *dict) {
+    npyx_buffer_append_char(w->out, '{');
+    for (uint32_t i = 0; i + 1 < dict->list.count; i += 2) {
+        npyx_buffer_append_text(w->out, i > 0 ? "," : "");
+        NPYX_TRY(way_append_key(w, dict->list.items[i]));
+        npyx_buffer_append_char(w->out, ':');
+        NPYX_TRY(object_append(w, dict->list.items[i + 1]));
+    }
+    npyx_buffer_append_char(w->out, '}');
+    return NPYX_OK;
+}
+
+static npyx_status object_append_kind(const object_writing *w, const npyx_object *object) {
+    npyx_buffer *out = w->out;
     switch (object->kind) {
     case NPYX_OBJECT_NONE: npyx_buffer_append_text(out, "null"); break;
     case NPYX_OBJECT_BOOL: npyx_buffer_append_text(out, object->integer != 0 ? "true" : "false"); break;
     case NPYX_OBJECT_INTEGER: object_append_integer(object->integer, out); break;
     case NPYX_OBJECT_WIDE: npyx_buffer_append(out, object->text.bytes, object->text.nbytes); break;
-    case NPYX_OBJECT_REAL: return object_append_reals(&object->real, 0, out, error);
-    case NPYX_OBJECT_TEXT:
-        return npyx_object_append_text(object->text.bytes, object->text.nbytes, out, error);
-    case NPYX_OBJECT_BYTES: return object_append_bytes(object, out, error);
+    case NPYX_OBJECT_REAL: return object_append_reals(w, &object->real, 0);
+    case NPYX_OBJECT_TEXT: return object_append_text(w, object->text.bytes, object->text.nbytes);
+    case NPYX_OBJECT_BYTES: return object_append_bytes(w, object);
     case NPYX_OBJECT_GLOBAL:
-        NPYX_TRY(object_append_class(object, out, error));
+        NPYX_TRY(object_append_class(w, object));
         npyx_buffer_append_char(out, '}');
         break;
-    case NPYX_OBJECT_COMPLEX: return object_append_reals(object->parts, 1, out, error);
+    case NPYX_OBJECT_COMPLEX: return object_append_reals(w, object->parts, 1);
     case NPYX_OBJECT_LEFT: npyx_buffer_printf(out, "{\"__bytes__\":%" PRId64 "}", object->left.nbytes); break;
     case NPYX_OBJECT_LIST:
     case NPYX_OBJECT_TUPLE:
-    case NPYX_OBJECT_SET: return object_append_list(object, out, error);
-    case NPYX_OBJECT_DICT: return object_append_dict(object, out, error);
-    case NPYX_OBJECT_ARRAY: return object_append_array(object->array, out, error);
-    default: return object_append_instance(object->instance, out, error);
+    case NPYX_OBJECT_SET: return object_append_list(w, object);
+    case NPYX_OBJECT_DICT: return w->way == NULL ? object_append_dict(w, object) : way_append_dict(w, object);
+    case NPYX_OBJECT_ARRAY:
+        return w->way == NULL ? object_append_array(w, object->array) : way_append_array(w, object->array);
+    default: return object_append_instance(w, object->instance);
     }
     return NPYX_OK;
+}
+
+enum { OBJECT_NBYTES = 8 }; /* a comma, and what is not text */
+
+/* An object of a file; null if it contains itself, or is too deep. Not inlined into its caller, which
+ * recurses deeper for items. */
+static __attribute__((noinline)) npyx_status way_append(const object_writing *w, const npyx_object *object) {
+    enum { NODE_NBYTES = 16 }; /* brackets and names */
+    object_way *way = w->way;
+    npyx_budget *budget = w->out->budget;
+    int i = 0;
+    NPYX_TRY(npyx_budget_spend(budget, NODE_NBYTES + (object->kind < NPYX_OBJECT_LIST ? OBJECT_NBYTES : 0),
+                               w->error));
+    NPYX_TRY(npyx_budget_work(budget, sizeof *object * (size_t)way->depth, w->error));
+    if (object->array_number > 0) {
+        const char *name = NULL;
+        size_t nbytes = 0;
+        way->name(way->ctx, object->array_number, &name, &nbytes);
+        npyx_buffer_append_text(w->out, "{\"__array__\":");
+        NPYX_TRY(object_append_text(w, name, nbytes));
+        npyx_buffer_append_char(w->out, '}');
+        return NPYX_OK;
+    }
+    while (i < way->depth && way->objects[i] != object)
+        i++;
+    if (i < way->depth || way->depth == OBJECT_WAY_MAX_DEPTH) {
+        npyx_buffer_append_text(w->out, "null");
+        return NPYX_OK;
+    }
+    way->objects[way->depth++] = object;
+    npyx_status status = object_append_kind(w, object);
+    way->depth--;
+    return status;
+}
+
+static npyx_status object_append(const object_writing *w, const npyx_object *object) {
+    if (w->out->status != NPYX_OK)
+        return NPYX_OK; /* the buffer keeps the reason */
+    if (w->way != NULL)
+        return way_append(w, object);
+    NPYX_TRY(npyx_budget_spend(w->out->budget, OBJECT_NBYTES, w->error));
+    return object_append_kind(w, object);
+}
+
+npyx_status npyx_object_append_named(const npyx_object *root, npyx_object_array_name *name, const void *ctx,
+                                     npyx_buffer *out, npyx_error *error) {
+    object_way *way = npyx_alloc(out->host, sizeof *way);
+    NPYX_TRY(npyx_check_memory(way, error));
+    *way = (object_way){.name = name, .ctx = ctx};
+    npyx_status status = object_append(&(object_writing){out, error, way}, root);
+    npyx_free(out->host, way);
+    return status;
 }
 
 /* What is too long is known before anything is built. */
@@ -485,7 +595,7 @@ static npyx_status object_append_measured(const npyx_object *object, npyx_buffer
     }
     if (object->json_nbytes > (double)npyx_budget_left(out->budget))
         return npyx_budget_fail(out->budget, error);
-    return object_append(object, out, error);
+    return object_append(&(object_writing){out, error, NULL}, object);
 }
 
 npyx_status npyx_object_append_json(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *out,

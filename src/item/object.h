@@ -137,15 +137,21 @@ bool npyx_object_is_null(const npyx_object *object);
 npyx_status npyx_object_value(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *scratch,
                               npyx_value *value, npyx_error *error);
 
-/* Appends a text as a JSON string, charged to out's account; a long one in pieces, and stops when the host
- * says so. Fails as npyx_budget_spend does. */
-npyx_status npyx_object_append_text(const char *text, size_t nbytes, npyx_buffer *out, npyx_error *error);
-
 /* Appends a measured node as JSON. Check out->status afterwards. All that is built on the way, keys included,
  * is charged to out->budget, or without one to an account of text_nbytes: NPYX_TOOBIG beyond it. Polls the
  * host. */
 npyx_status npyx_object_append_json(const npyx_object *object, uint64_t text_nbytes, npyx_buffer *out,
                                     npyx_error *error);
+
+/* Finds the name of the array whose array_number a node has. */
+typedef void npyx_object_array_name(const void *ctx, uint32_t number, const char **name, size_t *nbytes);
+
+/* Appends what is in a file's pickle without its arrays, as JSON: what else a checkpoint says, such as the
+ * number of the epoch. Values are as above, and an array is {"__array__": NAME}. Check out->status
+ * afterwards. Its length and all work are charged to out->budget, which is there: NPYX_TOOBIG. An object that
+ * contains itself, or is more than 100 deep, is null there. */
+npyx_status npyx_object_append_named(const npyx_object *root, npyx_object_array_name *name, const void *ctx,
+                                     npyx_buffer *out, npyx_error *error);
 
 /* Builds a dtype with held objects in place of objects, from each of which at most text_nbytes may be built;
  * dtype itself if it has none. NPYX_UNSUPPORTED if npyx_dtype_check_objects fails so. */
