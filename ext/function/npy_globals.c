@@ -123,8 +123,7 @@ static npyx_status globals_inflate(globals_level *level, bool is_zlib, npyx_erro
     npyx_source *compressed = level->source;
     npyx_window_clear(&level->window);
     level->source = level->window.source = NULL;
-    NPYX_TRY(is_zlib ? npyx_source_open_zlib(compressed, &level->source, error)
-                     : npyx_source_open_gzip(compressed, &level->source, error));
+    NPYX_TRY(npyx_source_open_gzip(compressed, is_zlib, &level->source, error));
     level->window.source = level->source;
     return NPYX_OK;
 }

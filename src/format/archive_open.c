@@ -42,8 +42,7 @@ static npyx_status open_compressed(npyx_source **source, bool is_zlib, npyx_hint
     size_t nbytes = 0;
     npyx_source *compressed = *source;
     *source = NULL;
-    NPYX_TRY(is_zlib ? npyx_source_open_zlib(compressed, source, error)
-                     : npyx_source_open_gzip(compressed, source, error));
+    NPYX_TRY(npyx_source_open_gzip(compressed, is_zlib, source, error));
     NPYX_TRY(npyx_source_read(*source, 0, head, sizeof head, &nbytes, error));
     if (!is_zlib && is_tar(head, nbytes, hint))
         return npyx_archive_tar_open(*source, true, archive, error);

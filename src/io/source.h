@@ -179,10 +179,11 @@ void npyx_source_inflate_check(npyx_source *base, uint32_t crc32, npyx_checkpoin
  * NPYX_CORRUPT, and no bytes, for a read that has to go past a header that breaks its rules, damaged or
  * missing data, a member whose trailer has another CRC-32 or length, or anything else after the last member;
  * reads before such a place succeed. A read that ends with a member's last byte does not go past its end,
- * unless it is the last one and the length is known. NPYX_UNSUPPORTED for methods other than deflate. */
-npyx_status npyx_source_open_gzip(npyx_source *compressed, npyx_source **source, npyx_error *error);
-/* The same of a zlib stream, which is one member. */
-npyx_status npyx_source_open_zlib(npyx_source *compressed, npyx_source **source, npyx_error *error);
+ * unless it is the last one and the length is known. NPYX_UNSUPPORTED for methods other than deflate.
+ *
+ * is_zlib: the same of a zlib stream, which is one member. */
+npyx_status npyx_source_open_gzip(npyx_source *compressed, bool is_zlib, npyx_source **source,
+                                  npyx_error *error);
 
 /* ---- files opened ahead ----
  *

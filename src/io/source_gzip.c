@@ -254,7 +254,8 @@ static void gzip_close(npyx_source *base) {
 
 static const npyx_source_ops gzip_ops = {.read = gzip_read, .close = gzip_close};
 
-static npyx_status gzip_open(npyx_source *compressed, bool is_zlib, npyx_source **source, npyx_error *error) {
+npyx_status npyx_source_open_gzip(npyx_source *compressed, bool is_zlib, npyx_source **source,
+                                  npyx_error *error) {
     npyx_host *host = compressed->host;
     gzip_source *gzip = npyx_alloc_zeroed(host, sizeof *gzip);
     if (gzip == NULL) {
@@ -278,12 +279,4 @@ static npyx_status gzip_open(npyx_source *compressed, bool is_zlib, npyx_source 
                               .off = INT64_MAX};
     *source = &gzip->base;
     return NPYX_OK;
-}
-
-npyx_status npyx_source_open_gzip(npyx_source *compressed, npyx_source **source, npyx_error *error) {
-    return gzip_open(compressed, false, source, error);
-}
-
-npyx_status npyx_source_open_zlib(npyx_source *compressed, npyx_source **source, npyx_error *error) {
-    return gzip_open(compressed, true, source, error);
 }

@@ -69,7 +69,7 @@ static npyx_source *open_source(fuzz_host *fuzz, const uint8_t *bytes, size_t si
     fuzz_require(npyx_source_open_memory(&fuzz->host, bytes, size, &file, &error) == NPYX_OK);
     if (!is_gzip)
         return file;
-    fuzz_require(npyx_source_open_gzip(file, &source, &error) == NPYX_OK);
+    fuzz_require(npyx_source_open_gzip(file, false, &source, &error) == NPYX_OK);
     return source;
 }
 

@@ -165,7 +165,7 @@ static int inflate_by_zlib(uint8_t *bytes, int64_t *nbytes) {
 static npyx_source *open_file(void) {
     npyx_source *compressed = NULL, *source = NULL;
     assert_int_equal(npyx_source_open_memory(&unit.host, file, file_nbytes, &compressed, &error), NPYX_OK);
-    assert_int_equal(npyx_source_open_gzip(compressed, &source, &error), NPYX_OK);
+    assert_int_equal(npyx_source_open_gzip(compressed, false, &source, &error), NPYX_OK);
     return source;
 }
 
@@ -578,7 +578,7 @@ static void test_failing_allocations(void **state) {
         assert_int_equal(npyx_source_open_memory(&unit.host, file, file_nbytes, &compressed, &error),
                          NPYX_OK);
         unit.fail_after = fail_after;
-        npyx_status status = npyx_source_open_gzip(compressed, &source, &error);
+        npyx_status status = npyx_source_open_gzip(compressed, false, &source, &error);
         nfailed = status != NPYX_OK;
         for (size_t i = 0; status == NPYX_OK && i < sizeof offs / sizeof offs[0]; i++) {
             npyx_status of_read = read_at(source, offs[i], 5000, &read_nbytes);
