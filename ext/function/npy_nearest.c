@@ -66,7 +66,7 @@ static npyx_status nearest_note_array(nearest_cursor *cursor, npyx_error *error)
     const npyx_view *view = &cursor->base.selection.view;
     const size_t nbytes = scan->has_entry ? scan->entry.name_nbytes : 0;
     NPYX_TRY(npyx_grow(&scan->connection->host, &cursor->arrays, cursor->narrays, &cursor->capacity,
-                       sizeof cursor->arrays[0], error));
+                       sizeof(nearest_array *), error));
     nearest_array *array = npyx_alloc_zeroed(&scan->connection->host, sizeof *array + nbytes);
     NPYX_TRY(npyx_check_memory(array, error));
     array->path = scan->path;

@@ -71,7 +71,7 @@ static npyx_status pickle_line(npyx_pickle *p, const char **line, size_t *nbytes
 /* ---- the stack ---- */
 
 static npyx_status pickle_push(npyx_pickle *p, npyx_object *object) {
-    NPYX_TRY(pickle_grow(p, &p->stack, p->nstack, &p->capacity_nstack, sizeof p->stack[0]));
+    NPYX_TRY(pickle_grow(p, &p->stack, p->nstack, &p->capacity_nstack, sizeof(void *)));
     p->stack[p->nstack++] = object;
     return NPYX_OK;
 }
@@ -436,7 +436,7 @@ static npyx_status pickle_put(npyx_pickle *p, uint64_t number) {
     if (number > (uint64_t)(npyx_pickle_off(p) - p->begin_off))
         return npyx_pickle_fail(p, "memo number %" PRIu64 " so early", number);
     while (p->nmemo <= (int64_t)number) {
-        NPYX_TRY(pickle_grow(p, &p->memo, p->nmemo, &p->capacity_nmemo, sizeof p->memo[0]));
+        NPYX_TRY(pickle_grow(p, &p->memo, p->nmemo, &p->capacity_nmemo, sizeof(void *)));
         p->memo[p->nmemo++] = NULL;
     }
     p->nmemoized += p->memo[number] == NULL;
