@@ -151,9 +151,11 @@ static npyx_status found_entry_at(npyx_found_archive *archive, int64_t index, np
         *array = &archive->entries[index];
         return NPYX_OK;
     }
-    if (archive->learnt != NPYX_DONE)
-        (void)npyx_fail_again(error, &archive->fault);
-    return archive->learnt;
+    npyx_status learnt = archive->learnt;
+    if (learnt == NPYX_OK || learnt == NPYX_DONE)
+        return NPYX_DONE;
+    (void)npyx_fail_again(error, &archive->fault);
+    return learnt;
 }
 
 /* ---- as an archive ---- */

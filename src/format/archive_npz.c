@@ -41,8 +41,10 @@ static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zi
         *record = &archive->directory.records[index];
         return NPYX_OK;
     }
-    return archive->directory_error.status == NPYX_OK ? NPYX_DONE
-                                                      : npyx_fail_again(error, &archive->directory_error);
+    if (archive->directory_error.status == NPYX_OK)
+        return NPYX_DONE;
+    npyx_fail_again(error, &archive->directory_error);
+    return archive->directory_error.status;
 }
 
 static npyx_status npz_entry(npyx_archive *base, int64_t index, npyx_entry *entry, npyx_error *error) {

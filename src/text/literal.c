@@ -345,8 +345,8 @@ npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbyte
     return NPYX_OK;
 }
 
-npyx_status npyx_literal_fail_kind(const npyx_literal *literal, const char *what, npyx_error *error) {
+const char *npyx_literal_kind_name(npyx_literal_kind kind) {
     static const char *const names[] = {"None",  "a bool",  "an int", "a string",
                                         "bytes", "a tuple", "a list", "a dict"};
-    return npyx_fail(error, NPYX_CORRUPT, (int64_t)literal->off, "%s (found %s)", what, names[literal->kind]);
+    return names[kind];
 }

@@ -47,7 +47,12 @@ typedef struct npyx_literal {
 npyx_status npyx_literal_parse(npyx_arena *arena, const char *text, size_t nbytes, bool allow_long,
                                const npyx_literal **literal, npyx_error *error);
 
+/* `a list`, `an int`, ...: for messages. */
+const char *npyx_literal_kind_name(npyx_literal_kind kind);
+
 /* The failure of a literal that is not of the kind it should be: `what (found a list)`. */
-npyx_status npyx_literal_fail_kind(const npyx_literal *literal, const char *what, npyx_error *error);
+#define npyx_literal_fail_kind(literal, what, error)                                                         \
+    npyx_fail((error), NPYX_CORRUPT, (int64_t)(literal)->off, "%s (found %s)", (what),                       \
+              npyx_literal_kind_name((literal)->kind))
 
 #endif
