@@ -23,7 +23,8 @@ typedef struct npyx_found_storage {
 typedef struct npyx_found_form {
     /* Reads the pickles, and gives what it finds in them to npyx_found_add. */
     npyx_status (*learn)(npyx_found_archive *archive, npyx_error *error);
-    /* Finds the storage with that key; NPYX_DONE: it is not in the file. NULL member: there are none. */
+    /* Finds the storage with that key; NPYX_DONE, with *storage as it was: it is not in the file. NULL
+     * member: there are none. */
     npyx_status (*find_storage)(npyx_found_archive *archive, const npyx_object *key,
                                 npyx_found_storage *storage, npyx_error *error);
     /* Frees what learn made; NULL member: nothing. */

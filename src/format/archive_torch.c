@@ -70,12 +70,12 @@ static npyx_status torch_find_storage(npyx_found_archive *found, const npyx_obje
                                       npyx_found_storage *storage, npyx_error *error) {
     torch_archive *archive = (torch_archive *)found;
     npyx_entry entry;
-    NPYX_TRY(torch_find(archive, archive->kind, key, &storage->place, error));
-    if (storage->place < 0)
+    int64_t index;
+    NPYX_TRY(torch_find(archive, archive->kind, key, &index, error));
+    if (index < 0)
         return NPYX_DONE;
-    NPYX_TRY(npyx_archive_entry(found->zip, storage->place, &entry, error));
-    storage->nbytes = entry.zip->nbytes;
-    storage->zip_method = entry.zip_method;
+    NPYX_TRY(npyx_archive_entry(found->zip, index, &entry, error));
+    *storage = (npyx_found_storage){index, entry.zip->nbytes, entry.zip_method};
     return NPYX_OK;
 }
 
