@@ -6,7 +6,8 @@ LARGE = {
     "numpy/test_histogram.py": "test_large_arrays_are_read_in_blocks",
     "numpy/test_numpy_rows.py": "test_shapes_that_need_many_blocks",
     "numpy/test_numpy_slices.py": "test_slices_of_many_blocks",
-    "numpy/test_quantiles.py": "test_axes_of_large_arrays test_large_arrays test_large_structured_arrays test_slices_of_large_arrays",
+    "numpy/test_quantiles.py": "test_axes_of_large_arrays test_large_arrays test_large_structured_arrays test_slices_of_large_arrays "
+    "test_quantiles_by_label_of_many_items test_more_labels_than_are_found_at_once test_a_file_that_changes_between_the_passes_of_medians_by_label",
     "numpy/test_sketch.py": "test_merged_ones_are_within_the_bound test_one_array_is_off_by_a_run_at_most test_threads_do_not_matter",
     "numpy/test_stats.py": "test_large_arrays_with_another_thread",
     "numpy/test_stats_by.py": "test_every_number_of_threads_gives_the_same_bits test_more_labels_than_results_are_kept_of_at_a_time",
@@ -33,7 +34,7 @@ COUNTS = {
     "numpy/test_histogram.py": "test_memory_does_not_grow_with_the_array",
     "numpy/test_objects.py": "test_the_pickle_is_read_once",
     "numpy/test_pictures.py": "test_a_picture_takes_no_more_memory_than_it_is",
-    "numpy/test_quantiles.py": "test_memory_is_bounded test_median_alone_reads_no_more_than_it_needs test_one_pass_mostly",
+    "numpy/test_quantiles.py": "test_memory_is_bounded test_median_alone_reads_no_more_than_it_needs test_one_pass_mostly test_medians_by_label_read_the_file_a_few_times",
     "numpy/test_scalars.py": "test_files_are_opened_once",
     "numpy/test_stats.py": "test_only_what_is_asked_for_is_read",
     "numpy/test_tunables.py": "test_objects_are_kept_while_there_is_room",
