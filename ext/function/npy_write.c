@@ -92,6 +92,9 @@ static npyx_status check_arguments(const npyext_argument *target, const npyext_a
         return npyx_fail(error, NPYX_INVALID, -1, "npy_write: the path must be a TEXT: %s", usage);
     if (strlen(target->bytes) != target->nbytes)
         return npyx_fail(error, NPYX_INVALID, -1, "npy_write: the path contains a NUL character");
+    if (strchr(target->bytes, '*') != NULL)
+        return npyx_refuse(error, "npy_write: '%.*s' is a pattern; give the path of one file",
+                           NPYX_SHOWN(target->bytes, target->nbytes, 80));
     if (array->type != SQLITE_BLOB)
         return npyx_fail(
             error, NPYX_INVALID, -1,

@@ -417,6 +417,9 @@ static npyx_status npy_table_check_arguments(const npyext_declaration *declarati
                    (arguments[NPYEXT_TABLE_MEMBERS] != NULL);
     if (nmembers > 1)
         return npyx_refuse(error, "give one member or a list of members, not both");
+    if (makes && strchr(arguments[NPYEXT_TABLE_PATH], '*') != NULL) /* who means many files gets no new one */
+        return npyx_refuse(error, "a table that writes has one path, not a pattern, as in npy(%s)",
+                           npyext_npy_table_kind.writing_example);
     for (int i = NPYEXT_TABLE_MEMBER; i < NPYEXT_TABLE_NARGUMENTS; i++) {
         bool is_of_writers = i >= NPYEXT_TABLE_DTYPE,
              is_of_both = i == NPYEXT_TABLE_COLUMNS || i == NPYEXT_TABLE_MODE;

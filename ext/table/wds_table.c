@@ -35,9 +35,10 @@ static npyx_status wds_begin_columns(npyext_declaration *declaration, int64_t ne
 static npyx_status wds_add_named(npyext_declaration *declaration, char *ext, npyx_error *error) {
     for (char *c = ext; *c != '\0'; c++)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c | 0x20) : *c;
-    if (*ext == '\0' || wds_is_first_column(ext))
-        return npyx_refuse(error, "columns must list extensions, as in columns='jpg, cls'; '%s' is not one",
-                           ext);
+    bool is_of_list = strchr("['\"", *ext) != NULL; /* Python's or JSON's, or there is nothing */
+    if (is_of_list || wds_is_first_column(ext))
+        return npyx_refuse(error, "columns must list extensions, as in columns='jpg, cls'; '%.*s' is not one",
+                           NPYX_SHOWN(ext, strlen(ext), 80));
     if (!npyx_utf8_is_valid(ext, strlen(ext)))
         return npyx_refuse(error, "columns has a name that is not UTF-8");
     for (int i = NPYEXT_WDS_FIRST_EXT; i < declaration->ncolumns; i++) {

@@ -832,3 +832,13 @@ def labels_of_a_field(g, db):
 def computed_labels(g, db):
     positive, loss = save("X.npy", g.normal(size=(70, 2)))[:, 0] > 0, save("loss.npy", g.random(70))
     return [(c, (positive == c).sum(), loss[positive == c].mean()) for c in (0, 1)]
+
+
+@task("Put four images into one picture, two by two.", """
+    SELECT npy_shape(grid), npy_json(grid), substr(npy_png(grid), 2, 3)
+      FROM (SELECT npy_reshape(npy_transpose(npy_reshape(npy_slice(array, ':4'), '[2, 2, 5, 7]'), '[0, 2, 1, 3]'), '[10, 14]') AS grid
+              FROM npy_file('batch.npy'))""")
+def grid_of_images(g, db):
+    images = save("batch.npy", g.integers(0, 256, (6, 5, 7)).astype("u1"))
+    grid = np.vstack([np.hstack(images[:2]), np.hstack(images[2:4])])
+    return [(list(grid.shape), grid, b"PNG")]

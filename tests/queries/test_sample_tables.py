@@ -259,6 +259,8 @@ def test_random_shards(connect, folder):
         ("'second.tar'", "second.tar: the sample 'a' has two members with the extension 'txt'"),
         ("'s.tar', columns='cls, txt, CLS'", "s.tar: columns names 'cls' twice"),
         ("'s.tar', columns='cls,,txt'", "columns must list extensions"),
+        ("'s.tar', columns=['npy','cls']", "columns must list extensions, as in columns='jpg, cls'; '['npy'' is not one"),
+        ("'s.tar', columns=[npy, cls]", "'[npy' is not one"),
         ("'s.tar', columns='__key__'", "columns must list extensions, as in columns='jpg, cls'; '__key__' is not one"),
         ("'s.tar', mode='w+'", "a table that writes needs columns"),
         ("'s.tar', members='a'", "unknown argument 'members'"),

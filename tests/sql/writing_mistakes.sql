@@ -164,3 +164,8 @@ INSERT INTO a2 VALUES (5) ON CONFLICT DO NOTHING;
 CREATE VIRTUAL TABLE temp.reading USING npy('y.npy');
 INSERT INTO reading VALUES (1);
 DELETE FROM reading;
+
+.print ---- a pattern in place of a path
+CREATE VIRTUAL TABLE temp.of_pattern USING npy('*.npy', mode='w+', dtype='f4');
+CREATE VIRTUAL TABLE temp.of_pattern USING npy('runs/*.npz', mode='a');
+SELECT * FROM npy_write('runs/*.npy', npy_from_json('[1]'));
