@@ -174,7 +174,7 @@ static int entry_add_table(sqlite3 *db, const registered *row, npyext_registrati
     int code = sqlite3_create_module_v2(db, row->name, &table->module, made, entry_free);
     if (code != SQLITE_OK)
         return code;
-    return sqlite3_create_function_v2(db, row->name, -1, SQLITE_UTF8 | PURE, (void *)(uintptr_t)row->name,
+    return sqlite3_create_function_v2(db, row->name, -1, SQLITE_UTF8 | PURE, (void *)row->name,
                                       table_is_called, NULL, NULL, NULL);
 }
 
