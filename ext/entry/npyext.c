@@ -140,7 +140,7 @@ static const registered registrations[] = {
     {AGGREGATE(npy_array, 1, 3, npyext_npy_array_step),                             IN(EVERYWHERE, PURE_OF_JSON)},
     {AGGREGATE(npy_stack, 1, 2, npyext_aggregate_step),                             IN(EVERYWHERE, PURE)},
     {AGGREGATE(npy_records, -1, -1, npyext_aggregate_step),                         IN(EVERYWHERE, PURE)},
-    {AGGREGATE(npy_sketch_merge, 1, 1, npyext_aggregate_step),IN(EVERYWHERE, PURE)},
+    {AGGREGATE(npy_sketch_merge, 1, 1, npyext_aggregate_step),                       IN(EVERYWHERE, PURE)},
     {AGGREGATE(npz_archive, 2, 3, npyext_aggregate_step),                           IN(EVERYWHERE, PURE)},
     {AGGREGATE(ten_archive, 1, 2, npyext_aggregate_step),                           IN(EVERYWHERE, PURE)},
     /* Last: if it is registered, everything is. */

@@ -100,8 +100,9 @@ static npyx_status quantile_check_items(quantile_cursor *cursor, npyx_error *err
     const npyx_quantiles *quantiles = &cursor->quantiles;
     const npyx_order_keys *keys = &quantiles->keys[quantiles->leaf];
     uint8_t item[NPYX_ORDER_ITEM_NBYTES];
-    for (int64_t i = 0;
-         i < cursor->n && npyx_quantiles_has(quantiles) && npyx_type_is_date(keys->dtype->type); i++) {
+    for (int64_t i = 0; i < cursor->n && npyx_quantiles_has(quantiles, quantiles->leaf) &&
+                        npyx_type_is_date(keys->dtype->type);
+         i++) {
         if (!cursor->list[i].is_known)
             break;
         npyx_order_key_item(keys, cursor->list[i].key, item);
@@ -150,7 +151,8 @@ static void quantile_put(sqlite3_context *context, npyext_cursor *base, const qu
     npyx_order_key_item(keys, quantile->key, item);
     npyext_result_item(context, base, keys->dtype, item);
 }
-QUANTILE_RESULT(quantile_value, npyx_quantiles_has(quantiles) && at_hand->list[at_hand->at].is_known,
+QUANTILE_RESULT(quantile_value,
+                npyx_quantiles_has(quantiles, quantiles->leaf) && at_hand->list[at_hand->at].is_known,
                 quantile_put, cursor, at_hand)
 
 static const npyext_column quantile_columns[] = {

@@ -257,7 +257,7 @@ static void stats_mean(sqlite3_context *context, npyext_cursor *cursor) {
 
 static void stats_median(sqlite3_context *context, npyext_cursor *cursor) {
     const stats_cursor *stats = (const stats_cursor *)cursor;
-    if (cursor->scan.has_error || stats->medians.keys[stats->leaf].dtype == NULL ||
+    if (cursor->scan.has_error || !npyx_quantiles_has(&stats->medians, stats->leaf) ||
         !median_of_row(stats)->is_known)
         return;
     if (stats_of_row(stats)->dtype->type == NPYX_DATETIME)

@@ -428,7 +428,7 @@ static npyx_status wds_open_file(wds_cursor *cursor, npyx_error *error) {
     if (npyx_file_info_is_untouched(&cursor->opened->info, &cursor->shard->info))
         return NPYX_OK;
     wds_close_opened(cursor);
-    return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1, "the file changed while it was read");
+    return npyx_fail_changed(error);
 }
 
 /* The bytes of a part, valid until the next is read. Samples one after the other are read together. */

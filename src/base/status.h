@@ -109,4 +109,8 @@ npyx_status npyx_fail_errno(npyx_error *error, int errno_value, const char *what
 /* The failure of an allocation. */
 #define npyx_fail_nomem(error) npyx_fail(error, NPYX_NOMEM, -1, "out of memory")
 
+/* Two readings of a file do not fit each other. */
+#define npyx_fail_changed(error)                                                                             \
+    npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1, "the file changed while it was read")
+
 #endif

@@ -287,17 +287,13 @@ typedef struct order_search {
     uint64_t *list;
 } order_search;
 
-static npyx_status order_fail_changed(npyx_error *error) {
-    return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1, "the file changed while it was read");
-}
-
 /* Assigns the ranks of a span to the buckets in which it was counted. *rank: the first in no span yet. */
 static npyx_status order_split(order_search *search, const order_span *span, const uint64_t *counts,
                                int nbits, int64_t *rank, npyx_error *error) {
     int64_t nbelow = span->nbelow, end = span->nbelow + span->nkeys;
     for (uint64_t bucket = 0; *rank < search->nranks && search->ranks[*rank] < end; bucket++) {
         if (bucket >> nbits > 0)
-            return order_fail_changed(error);
+            return npyx_fail_changed(error);
         int64_t nkeys = (int64_t)counts[bucket];
         if (search->ranks[*rank] < nbelow + nkeys)
             search->next[search->nnext++] = (order_span){span->prefix << nbits | bucket, nbelow, nkeys};
@@ -373,7 +369,7 @@ static npyx_status order_collect(order_search *search, int shift, uint64_t *foun
     order_index_spans(&pass);
     NPYX_TRY(order_go(order, &pass, &sums, error));
     if (sums.nlisted != order_nkeys(search))
-        return order_fail_changed(error);
+        return npyx_fail_changed(error);
     NPYX_TRY(npyx_order_sort(order, search->list, sums.nlisted, error));
     order_give(search, search->list, found);
     return NPYX_OK;
@@ -422,7 +418,7 @@ npyx_status npyx_order_find(npyx_order *order, const int64_t *ranks, int64_t nra
     if (!order->is_counted)
         NPYX_TRY(order_count_all(order, error));
     if (n != order->n)
-        return order_fail_changed(error);
+        return npyx_fail_changed(error);
     npyx_arena arena = {.host = order->host};
     order_search search = {.order = order, .ranks = ranks, .nranks = nranks};
     search.spans = npyx_arena_array(&arena, nranks, sizeof *search.spans);

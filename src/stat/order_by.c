@@ -75,23 +75,23 @@ static bool by_has_nulls(const npyx_dtype *dtype) {
     return kind != 'i' && kind != 'u' && kind != 'b';
 }
 
-npyx_status npyx_order_by_read(npyx_order_by *by, npyx_source *source, const npyx_view *view,
-                               const npyx_order_keys *keys, const npyx_label_runs *runs, int64_t nlabels,
-                               npyx_error *error) {
-    npyx_order_by_end(by);
-    *by = (npyx_order_by){.host = source->host,
-                          .keys = *keys,
-                          .nlabels = nlabels,
-                          .source = source,
-                          .view = *view,
-                          .runs = *runs};
+npyx_status npyx_order_by_init(npyx_order_by *by, npyx_host *host, int64_t nlabels, npyx_error *error) {
+    *by = (npyx_order_by){.host = host, .nlabels = nlabels};
     if (nlabels > NPYX_ORDER_BY_MAX_NLABELS)
         return npyx_fail(error, NPYX_TOOBIG, -1,
                          "there are %" PRId64 " labels; quantiles and medians by label take at most %d",
                          nlabels, NPYX_ORDER_BY_MAX_NLABELS);
     by->nkeys = npyx_alloc_array(by->host, nlabels + 1, sizeof *by->nkeys);
-    NPYX_TRY(npyx_check_memory(by->nkeys, error));
-    memset(by->nkeys, 0, (size_t)(nlabels + 1) * sizeof *by->nkeys);
+    return npyx_check_memory(by->nkeys, error);
+}
+
+npyx_status npyx_order_by_read(npyx_order_by *by, npyx_source *source, const npyx_view *view,
+                               const npyx_order_keys *keys, const npyx_label_runs *runs, npyx_error *error) {
+    by->keys = *keys;
+    by->source = source;
+    by->view = *view;
+    by->runs = *runs;
+    memset(by->nkeys, 0, (size_t)by->nlabels * sizeof *by->nkeys);
     const int64_t nelem = npyx_view_nelem(view);
     if (nelem == 0 || by_has_nulls(keys->dtype))
         return by_pass(by, by_count_labels, by->nkeys, error);
@@ -146,10 +146,6 @@ static inline by_span *by_span_of(const by_search *search, uint64_t key, int32_t
     return search->spans[low].prefix == prefix ? &search->spans[low] : NULL;
 }
 
-static npyx_status by_fail_changed(npyx_error *error) {
-    return npyx_fail_as(error, NPYX_KIND_CHANGED, NPYX_IO, -1, "the file changed while it was read");
-}
-
 /* ---- counting the next bits ---- */
 
 typedef struct by_counting {
@@ -178,7 +174,7 @@ static npyx_status by_split(by_search *search, const by_span *span, const uint64
         while (bucket >> nbits == 0 && nbelow + (int64_t)counts[bucket] <= search->ranks[wanted])
             nbelow += (int64_t)counts[bucket++];
         if (bucket >> nbits > 0)
-            return by_fail_changed(error);
+            return npyx_fail_changed(error);
         search->ranks[wanted] -= nbelow;
         by_add_wanted(search, search->next, nnext, wanted, span->prefix << nbits | bucket,
                       (int64_t)counts[bucket]);
@@ -249,7 +245,7 @@ static npyx_status by_collect(by_search *search, int64_t nkeys, uint64_t *found,
         const by_span *span = &search->spans[i];
         int64_t end = i + 1 < search->nspans ? span[1].start : nkeys;
         if (listing.has_lost || span->nkeys > 0)
-            return by_fail_changed(error);
+            return npyx_fail_changed(error);
         if ((i & 63) == 0)
             NPYX_TRY(npyx_poll(search->by->host, error));
         NPYX_TRY(by_select(search, span, end - span->start, found, error));

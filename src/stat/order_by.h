@@ -29,12 +29,14 @@ typedef struct npyx_order_by {
     npyx_label_runs runs;
 } npyx_order_by;
 
-/* Counts the keys of a view's items, of a dtype that npyx_order_keys_of accepts, by label; at most
- * NPYX_ORDER_BY_MAX_NLABELS. Accepts a zero-initialised one, and one that was used before. source, the view's
- * dtype and the runs' numbers must outlive it. Polls the host. Call npyx_order_by_end on failure, too. */
+/* Makes room for nlabels. NPYX_TOOBIG for more than NPYX_ORDER_BY_MAX_NLABELS. Call npyx_order_by_end on
+ * failure, too. */
+npyx_status npyx_order_by_init(npyx_order_by *by, npyx_host *host, int64_t nlabels, npyx_error *error);
+
+/* Counts the keys of a view's items, of a dtype that npyx_order_keys_of accepts, by label. source, the view's
+ * dtype and the runs' numbers must outlive the order. Polls the host. */
 npyx_status npyx_order_by_read(npyx_order_by *by, npyx_source *source, const npyx_view *view,
-                               const npyx_order_keys *keys, const npyx_label_runs *runs, int64_t nlabels,
-                               npyx_error *error);
+                               const npyx_order_keys *keys, const npyx_label_runs *runs, npyx_error *error);
 
 /* Finds n keys: found[i] is the one of ranks[i], below the label's number of keys, among those of labels[i].
  * Labels must increase, and the ranks of each. NPYX_IO if the items have changed meanwhile. Polls the host.

@@ -276,6 +276,7 @@ static npyx_status quantiles_begin_by(npyx_quantiles *q, npyx_error *error) {
     if (q->labels == NULL)
         return NPYX_OK;
     NPYX_TRY(npyx_labels_find_runs(q->labels, &q->view, q->is_kept, &by->runs, error));
+    NPYX_TRY(npyx_order_by_init(&by->order, q->host, q->labels->nlabels, error));
     by->nlabels = nquantiles < NPYX_ORDER_BY_NRESULTS ? NPYX_ORDER_BY_NRESULTS / nquantiles : 1;
     by->nlabels = by->nlabels < q->labels->nlabels ? by->nlabels : q->labels->nlabels;
     by->found = npyx_arena_array(&q->arena, by->nlabels * nquantiles + 1, sizeof *by->found);
@@ -365,7 +366,7 @@ static npyx_status quantiles_order(npyx_quantiles *q, npyx_source *source, const
     npyx_label_runs runs = q->by.runs;
     runs.run_nelem *= npyx_view_nelem(&q->leaves[q->leaf].view); /* a field's subarray */
     q->by.first_label = q->by.end_label = 0;
-    return npyx_order_by_read(&q->by.order, source, view, keys, &runs, q->labels->nlabels, error);
+    return npyx_order_by_read(&q->by.order, source, view, keys, &runs, error);
 }
 
 /* Orders a leaf of the current coordinate, from the panel. */
@@ -420,7 +421,7 @@ static npyx_status quantiles_find_labels(npyx_quantiles *q, npyx_error *error) {
 }
 
 static npyx_status quantiles_take_label(npyx_quantiles *q, npyx_error *error) {
-    if (!npyx_quantiles_has(q))
+    if (!npyx_quantiles_has(q, q->leaf))
         return NPYX_OK;
     if (q->label >= q->by.end_label)
         NPYX_TRY(quantiles_find_labels(q, error));
@@ -439,7 +440,7 @@ npyx_status npyx_quantiles_next(npyx_quantiles *q, npyx_error *error) {
     }
     if (q->coordinate >= q->ncoordinates || q->nleaves == 0 || (q->labels != NULL && q->labels->nlabels == 0))
         return NPYX_DONE;
-    if (!npyx_quantiles_has(q))
+    if (!npyx_quantiles_has(q, q->leaf))
         return NPYX_OK;
     if ((q->coordinate & 63) == 0)
         NPYX_TRY(npyx_poll(q->host, error));

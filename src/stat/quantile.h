@@ -127,9 +127,9 @@ npyx_status npyx_quantiles_begin(npyx_quantiles *quantiles, npyx_source *source,
  * the last. Polls the host. */
 npyx_status npyx_quantiles_next(npyx_quantiles *quantiles, npyx_error *error);
 
-/* Whether the current leaf has quantiles at all. */
-static inline bool npyx_quantiles_has(const npyx_quantiles *quantiles) {
-    return quantiles->keys[quantiles->leaf].dtype != NULL;
+/* Whether a leaf has quantiles at all. */
+static inline bool npyx_quantiles_has(const npyx_quantiles *quantiles, int leaf) {
+    return quantiles->keys[leaf].dtype != NULL;
 }
 
 /* Accepts zero-initialised quantiles, too. */
