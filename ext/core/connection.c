@@ -3,6 +3,9 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "io/remote.h"
+#include "remote_host.h"
+
 /* Interrupts are thus noticed within 10 ms; asking this often costs half a percent. */
 static const int64_t PROBE_INTERVAL_NS = 5 * 1000 * 1000;
 
@@ -56,6 +59,8 @@ int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_co
     *made = (npyext_connection){
         .db = db, .nreferences = 1, .host = {.ctx = made, .resize = resize, .interrupted = interrupted}};
     npyx_status status = npyext_policy_read(&made->policy, entry_point, &made->host, &error);
+    if (status == NPYX_OK)
+        status = npyext_remote_attach(made, &error);
     if (status == NPYX_OK) {
         sqlite3_randomness(sizeof made->handle_key.bytes, made->handle_key.bytes);
         sqlite3_randomness(sizeof made->host.hash_key, made->host.hash_key);
@@ -74,6 +79,7 @@ void npyext_connection_release(npyext_connection *connection) {
     npyext_counters_share(connection);
     npyext_memo_clear(connection, false);
     npyext_cache_clear(connection);
+    npyx_remote_free(connection->host.remote);
     npyx_free(&connection->host, connection->published);
     npyext_policy_clear(&connection->policy, &connection->host);
     sqlite3_free(connection);

@@ -54,7 +54,9 @@ npyx_status npyext_policy_read(npyext_policy *policy, npyext_entry_point entry_p
         return NPYX_OK;
     }
     policy->allows_views = is_one("NPYEXT_VIEWS");
-    return read_root(policy, host, error);
+    NPYX_TRY(read_root(policy, host, error));
+    policy->allows_remote = is_one("NPYEXT_REMOTE") || !(policy->is_confined || policy->allows_views);
+    return NPYX_OK;
 }
 
 void npyext_policy_clear(npyext_policy *policy, npyx_host *host) {
@@ -78,6 +80,16 @@ npyx_status npyext_policy_check_name(const npyext_policy *policy, const char *na
         return NPYX_OK;
     return npyx_refuse(error, "%s names a file, and npyext was loaded by %s, which opens none; give %s", name,
                        npyext_entry_name(policy->entry_point), wanted);
+}
+
+npyx_status npyext_policy_check_remote(const npyext_policy *policy, npyx_error *error) {
+    if (policy->allows_remote)
+        return NPYX_OK;
+    if (policy->entry_point == NPYEXT_ENTRY_BLOB)
+        return npyx_refuse(error, "a URL is not read: npyext was loaded by %s, which opens nothing",
+                           npyext_entry_name(policy->entry_point));
+    return npyx_refuse(error, "a URL is not read, since %s is set; NPYEXT_REMOTE=1 allows both",
+                       policy->is_confined ? "NPYEXT_ROOT" : "NPYEXT_VIEWS");
 }
 
 npyx_status npyext_policy_check_writing(const npyext_policy *policy, const char *what, npyx_error *error) {

@@ -19,6 +19,9 @@ typedef struct npyext_policy {
     /* NPYEXT_VIEWS=1: views and triggers of a database may use what opens files. Otherwise SQLITE_DIRECTONLY
      * prevents it: a database from elsewhere must not read this machine's files. */
     bool allows_views;
+    /* URLs may be read, by the host's functions: not if NPYEXT_ROOT or NPYEXT_VIEWS is set, unless
+     * NPYEXT_REMOTE=1 is, too, and never by the entry point for BLOBs. */
+    bool allows_remote;
     bool is_confined; /* by NPYEXT_ROOT */
     npyx_root root;   /* if it is confined */
 } npyext_policy;
@@ -37,6 +40,8 @@ const char *npyext_entry_name(npyext_entry_point entry_point);
  * is what can be given instead. */
 npyx_status npyext_policy_check_name(const npyext_policy *policy, const char *name, const char *wanted,
                                      npyx_error *error);
+/* NPYX_INVALID for a URL where none may be read. */
+npyx_status npyext_policy_check_remote(const npyext_policy *policy, npyx_error *error);
 /* NPYX_INVALID for what writes files where nothing does. */
 npyx_status npyext_policy_check_writing(const npyext_policy *policy, const char *what, npyx_error *error);
 

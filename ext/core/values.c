@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "io/remote.h"
+
 /* ---- arguments ---- */
 
 npyx_status npyext_argument_borrow(npyext_argument *argument, sqlite3_value *value, npyx_error *error) {
@@ -154,9 +156,12 @@ char *npyext_error_text(npyext_place place, const npyx_error *error) {
     int name_nbytes =
         place.entry == NULL ? 0 : npyx_shown_nbytes(name, place.entry->name_nbytes, NAME_SHOWN_NBYTES);
     const char *path = place.path == NULL ? "" : place.path;
-    /* the end of a path longer than the kernel accepts says nothing more */
-    char *text = sqlite3_mprintf("npyext: %.4096s%s%.*s%s%s", path, name_nbytes == 0 ? "" : ":", name_nbytes,
-                                 name, *path == '\0' && name_nbytes == 0 ? "" : ": ", error->message);
+    /* the end of a path longer than the kernel accepts says nothing more, and a URL's query may hold secrets
+     */
+    size_t path_nbytes = npyx_path_is_url(path) ? npyx_url_shown_nbytes(path) : strlen(path);
+    char *text = sqlite3_mprintf("npyext: %.*s%s%.*s%s%s", path_nbytes < 4096 ? (int)path_nbytes : 4096, path,
+                                 name_nbytes == 0 ? "" : ":", name_nbytes, name,
+                                 *path == '\0' && name_nbytes == 0 ? "" : ": ", error->message);
     blank_unprintable(text);
     return text;
 }

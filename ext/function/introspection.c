@@ -44,6 +44,7 @@ void npyext_debug_function(sqlite3_context *context, int argc, sqlite3_value **a
                           {"entry_point", npyext_entry_name(policy->entry_point), false},
                           {"root", root, !policy->is_confined},
                           {"views_allowed", policy->allows_views ? "true" : "false", true},
+                          {"remote_allowed", policy->allows_remote ? "true" : "false", true},
                           {"maps_files", connection->host.maps_files ? "true" : "false", true},
                           {"uses_one_thread", nthreads == 1 ? "true" : "false", true},
                           {"threads", threads, true}};
@@ -64,10 +65,11 @@ static void append_counters(npyx_buffer *out, const npyx_counters *counters) {
     npyx_buffer_printf(out,
                        "{\"bytes_read\":%" PRId64 ",\"read_calls\":%" PRId64 ",\"bytes_inflated\":%" PRId64
                        ",\"files_opened\":%" PRId64 ",\"cache_hits\":%" PRId64 ",\"files_skipped\":%" PRId64
-                       ",\"names_hashed\":%" PRId64 "}",
+                       ",\"names_hashed\":%" PRId64 ",\"remote_calls\":%" PRId64
+                       ",\"remote_bytes\":%" PRId64 "}",
                        counters->bytes_read, counters->read_calls, counters->bytes_inflated,
                        counters->files_opened, counters->cache_hits, counters->files_skipped,
-                       counters->names_hashed);
+                       counters->names_hashed, counters->remote_calls, counters->remote_bytes);
 }
 
 static npyx_status check_scope(const npyext_policy *policy, sqlite3_value *argument, npyx_error *error) {

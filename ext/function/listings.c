@@ -140,7 +140,8 @@ static const survey_methods meta_methods = {.visit = meta_visit, .only_format = 
 #define META_WORD(name, is_known, word)                                                                      \
     SURVEY_RESULT(name, is_known, sqlite3_result_text, word, -1, SQLITE_STATIC)
 META_INTEGER(meta_file_size, scan->opened.is_known, scan->opened.info.nbytes)
-META_INTEGER(meta_mtime, scan->opened.is_file, scan->opened.info.mtime_seconds)
+META_INTEGER(meta_mtime, scan->opened.is_file && !scan->opened.info.is_remote,
+             scan->opened.info.mtime_seconds)
 META_WORD(meta_format, scan->opened.archive != NULL, npyx_format_name(scan->opened.archive->format))
 META_WORD(meta_compression, scan->has_entry && scan->entry.zip_method >= 0,
           npyx_zip_method_name(scan->entry.zip_method))

@@ -3,6 +3,7 @@
 
 #include "functions.h"
 #include "io/file_system.h"
+#include "io/remote.h"
 #include "scan/cursor.h"
 
 typedef struct paths_cursor {
@@ -28,6 +29,8 @@ static npyx_status paths_look_up(paths_cursor *cursor, npyx_error *error) {
     cursor->info = (npyx_file_info){0};
     if (scan->path == NULL)
         cursor->info.nbytes = (int64_t)scan->files.content->nbytes;
+    else if (npyx_path_is_url(scan->path))
+        return npyx_remote_info(host, scan->path, &cursor->info, error);
     else if (npyx_path_stat(host, scan->path, &found) == 0)
         cursor->info = npyx_file_info_of_stat(&found);
     else if (!npyx_errno_is_absence(errno) || (errno == EXDEV && host->root != NULL))
@@ -43,7 +46,9 @@ static npyx_status paths_step(npyext_cursor *base, npyx_error *error) {
     base->is_eof = npyext_scan_next_path(&base->scan) == NPYX_DONE;
     if (base->is_eof)
         return NPYX_DONE;
-    return base->scan.connection->host.root == NULL ? NPYX_OK : paths_look_up(cursor, error);
+    bool is_confined = base->scan.connection->host.root != NULL &&
+                       !(base->scan.path != NULL && npyx_path_is_url(base->scan.path));
+    return is_confined ? paths_look_up(cursor, error) : NPYX_OK;
 }
 
 static void paths_give(sqlite3_context *context, npyext_cursor *base, bool is_mtime) {
@@ -53,7 +58,7 @@ static void paths_give(sqlite3_context *context, npyext_cursor *base, bool is_mt
         npyext_result_error(context, npyext_scan_place(&base->scan), &error);
     else if (cursor->is_known && !is_mtime)
         sqlite3_result_int64(context, cursor->info.nbytes);
-    else if (cursor->is_known && base->scan.path != NULL)
+    else if (cursor->is_known && base->scan.path != NULL && !cursor->info.is_remote)
         sqlite3_result_int64(context, cursor->info.mtime_seconds);
 }
 

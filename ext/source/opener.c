@@ -1,6 +1,7 @@
 #include "opener.h"
 
 #include "io/file_system.h"
+#include "io/remote.h"
 
 /* Stops opening files ahead. */
 static void files_rest(npyext_files *files) {
@@ -175,7 +176,7 @@ static npyx_status add_path_or_pattern(npyext_files *files, const char *text, si
     if (strlen(text) != nbytes)
         return npyx_refuse(error, "a path contains a NUL character");
     bool is_path = !npyext_pattern_is_pattern(text);
-    if (!is_path)
+    if (!is_path && !npyx_path_is_url(text))
         NPYX_TRY(npyx_path_exists(files->paths.arena.host, text, &is_path, error));
     if (is_path)
         return npyext_paths_append(&files->paths, text, nbytes, error);
@@ -305,12 +306,54 @@ const char *npyext_source_shown(const npyext_argument *source) {
     return source->type == SQLITE_TEXT && source->nbytes <= SHOWN_SOURCE_NBYTES ? source->bytes : NULL;
 }
 
+/* Whether a path's suffix is one of the zips that hold arrays, whose directory is at their end. */
+static bool is_zip_by_name(const char *path) {
+    static const char *const suffixes[] = {".npz", ".pt", ".pth", ".ckpt"};
+    const npyx_span name = {path, npyx_url_shown_nbytes(path)};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        if (npyx_span_ends(name, suffixes[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Asks at once for the first bytes of the URLs from file number index on, or for the ranges that are meant of
+ * them: of one at first, and each time of twice as many. */
+static npyx_status files_expect(npyext_connection *connection, npyext_files *files, size_t index,
+                                npyx_error *error) {
+    npyx_remote_wish wishes[NPYX_REMOTE_AHEAD_NFILES_MOST];
+    int64_t nwishes = 0, most = files->nexpected + 1;
+    if ((int64_t)index < files->nexpected)
+        return NPYX_OK;
+    if (most > NPYX_REMOTE_AHEAD_NFILES)
+        most = NPYX_REMOTE_AHEAD_NFILES;
+    for (size_t i = index; i < files->paths.npaths && nwishes < most; i++) {
+        const npyext_part part = npyext_files_part(files, i);
+        bool is_range = part.is_range && part.nbytes <= NPYX_REMOTE_RANGE_NBYTES;
+        npyx_remote_wish wish = {.url = files->paths.paths[i], .nbytes = 1};
+        if (is_range) {
+            wish.off = part.off;
+            wish.nbytes = part.nbytes;
+        }
+        wish.with_end = !part.is_range && is_zip_by_name(wish.url);
+        files->nexpected = (int64_t)i + 1;
+        bool is_worth_it = is_range || wish.with_end || files->paths.npaths > 1;
+        if (npyx_path_is_url(wish.url) && part.recipe == NULL && is_worth_it)
+            wishes[nwishes++] = wish;
+    }
+    return npyx_remote_expect(&connection->host, wishes, nwishes, error);
+}
+
 /* Takes file number index if it was opened ahead; NPYX_DONE if it was not. Opening ahead begins after a few
  * files in order, which show that more are wanted. */
 static npyx_status files_take(npyext_connection *connection, npyext_files *files, size_t index,
                               npyext_open_file *taken, npyx_error *error) {
     enum { NBEFORE = 4, MIN_NAHEAD = 8 };
     size_t npaths = files->paths.npaths;
+    if (npyx_path_is_url(files->paths.paths[index])) {
+        NPYX_TRY(files_expect(connection, files, index, error));
+        return NPYX_DONE;
+    }
     if ((int64_t)index != files->nopened)
         files_rest(files);
     files->nopened = (int64_t)index + 1;

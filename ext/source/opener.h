@@ -21,6 +21,7 @@ typedef struct npyext_files {
     uint64_t handle_stamp;
     int64_t nopened;         /* so far, in order from the first */
     npyx_files_ahead *ahead; /* NULL: files are not being opened ahead */
+    int64_t nexpected;       /* URLs asked for so far, in order from the first */
 } npyext_files;
 
 /* Finds the files of a source, which must outlive them. Zero-initialise files with paths.arena.host set;

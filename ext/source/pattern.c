@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "io/file_system.h"
+#include "io/remote.h"
 
 /* ---- the list of paths ---- */
 
@@ -82,17 +83,19 @@ static npyx_status paths_sort(npyext_paths *paths, size_t first, size_t shared_n
 /* Matches a name to one part of a pattern, without recursion: what may have to be tried again is one
  * position, that of the latest `*`. */
 
-/* RFC 3986, section 3.1; in a URL `?` begins a query, and is no wildcard. */
-static bool is_url(const char *text) {
-    size_t nbytes = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789+.-");
-    return text[0] >= 'a' && text[0] <= 'z' && nbytes > 1 && strncmp(text + nbytes, "://", 3) == 0;
+/* Whether there is one of these characters, or a bracket that is closed: an unclosed [ is an ordinary
+ * character. */
+static bool has_wildcard(npyx_span text, const char *characters) {
+    const char *bracket = memchr(text.text, '[', text.nbytes);
+    if (bracket != NULL && memchr(bracket, ']', (size_t)(text.text + text.nbytes - bracket)) != NULL)
+        return true;
+    return strcspn(text.text, characters) < text.nbytes;
 }
 
 bool npyext_pattern_is_pattern(const char *text) {
-    const char *bracket = strchr(text, '[');
-    bool has_class =
-        bracket != NULL && strchr(bracket + 1, ']') != NULL; /* an unclosed [ is an ordinary character */
-    return !is_url(text) && (has_class || strpbrk(text, "*?{") != NULL);
+    if (npyx_path_is_url(text)) /* there `?` begins the query */
+        return has_wildcard(npyx_url_path(text), "*{");
+    return has_wildcard((npyx_span){text, strlen(text)}, "*?{");
 }
 
 /* Reads one character and moves past it. A byte outside UTF-8 counts as a character, numbered above all code
@@ -529,9 +532,78 @@ static npyx_status walk_pattern(pattern_walk *walk, const npyx_buffer *pattern, 
     return status;
 }
 
+/* ---- patterns of URLs ---- */
+
+static npyx_status add_url(void *ctx, const char *url, size_t nbytes, npyx_error *error) {
+    return npyext_paths_append(ctx, url, nbytes, error);
+}
+
+/* Drops the URLs from number first on that the host says there are none of. What is known of them is asked in
+ * few calls; where that fails, the URL stays, and its failure is told when it is opened. */
+static npyx_status drop_missing(npyext_paths *paths, size_t first, npyx_error *error) {
+    npyx_host *host = paths->arena.host;
+    size_t npaths = paths->npaths;
+    paths->npaths = first;
+    for (size_t i = first; i < npaths; i++) {
+        npyx_remote_wish wishes[NPYX_REMOTE_AHEAD_NFILES_MOST];
+        size_t nwishes = 0, most = (size_t)NPYX_REMOTE_AHEAD_NFILES;
+        for (; (i - first) % most == 0 && nwishes < most && i + nwishes < npaths; nwishes++)
+            wishes[nwishes] = (npyx_remote_wish){.url = paths->paths[i + nwishes]};
+        npyx_file_info info;
+        NPYX_TRY(npyx_remote_expect(host, wishes, (int64_t)nwishes, error));
+        npyx_status status = npyx_remote_info(host, paths->paths[i], &info, error);
+        if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED)
+            return status;
+        if (status != NPYX_NOT_FOUND)
+            paths->paths[paths->npaths++] = paths->paths[i];
+    }
+    return NPYX_OK;
+}
+
+/* Braces are expanded here, before the query; the host lists what matches the rest. */
+static npyx_status expand_url(const char *pattern, npyext_paths *paths, npyx_error *error) {
+    npyx_host *host = paths->arena.host;
+    size_t first = paths->npaths, shown_nbytes = npyx_url_shown_nbytes(pattern);
+    const char *query = pattern + shown_nbytes;
+    const char *head = npyx_arena_copy(&paths->arena, pattern, shown_nbytes);
+    NPYX_TRY(npyx_check_memory(head, error));
+    npyext_braces braces = {0};
+    npyx_buffer plain = {.host = host, .limit_nbytes = PATTERN_NBYTES_MAX}, url = {.host = host};
+    npyx_status status = npyext_braces_first(&braces, head, &plain, error);
+    bool is_listed = false;
+    for (bool is_more = true; is_more && status == NPYX_OK; is_more = npyext_braces_next(&braces, &plain)) {
+        npyx_buffer_reset(&url);
+        npyx_buffer_append(&url, plain.bytes, plain.nbytes);
+        npyx_buffer_append(&url, query, strlen(query) + 1);
+        status = npyx_buffer_check(&plain, error);
+        if (status == NPYX_OK)
+            status = npyx_buffer_check(&url, error);
+        if (status == NPYX_OK)
+            status = npyx_poll(host, error);
+        if (status != NPYX_OK)
+            break;
+        bool is_plain = !npyext_pattern_is_pattern(url.bytes);
+        is_listed = is_listed || !is_plain;
+        status = is_plain ? npyext_paths_append(paths, url.bytes, url.nbytes - 1, error)
+                          : npyx_remote_glob(host, url.bytes, add_url, paths, error);
+    }
+    npyext_braces_clear(&braces, host);
+    npyx_buffer_clear(&plain);
+    npyx_buffer_clear(&url);
+    if (status == NPYX_OK)
+        status = paths_sort(paths, first, 0, error);
+    if (status == NPYX_OK && !is_listed)
+        status = drop_missing(paths, first, error);
+    if (status != NPYX_OK)
+        paths->npaths = first;
+    return status;
+}
+
 npyx_status npyext_pattern_expand(const char *pattern, npyext_paths *paths, npyx_error *error) {
     npyx_host *host = paths->arena.host;
     size_t first_path = paths->npaths;
+    if (npyx_path_is_url(pattern))
+        return expand_url(pattern, paths, error);
     pattern_walk walk = {.paths = paths, .text.host = host, .path.host = host, .waiting.host = host};
     npyext_braces braces = {0};
     npyx_buffer plain = {.host = host, .limit_nbytes = PATTERN_NBYTES_MAX};

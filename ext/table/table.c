@@ -107,6 +107,15 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
     return status;
 }
 
+/* A database must not make whoever opens it send requests. */
+static npyx_status check_is_local(const npyext_table *table, npyx_error *error) {
+    if (is_temporary(table) || strstr(table->declaration.arguments[NPYEXT_TABLE_PATH], "://") == NULL)
+        return NPYX_OK;
+    return npyx_refuse(error,
+                       "a table of a URL must be a TEMP table: CREATE VIRTUAL TABLE temp.%.60s USING %s(...)",
+                       table->name, table->kind->module);
+}
+
 /* Does the work of xCreate up to the columns. On failure sets *message, except for SQLITE_NOMEM. */
 static int table_make(npyext_table *table, int nraw, const char *const *raw, char **message) {
     npyx_error error;
@@ -114,6 +123,8 @@ static int table_make(npyext_table *table, int nraw, const char *const *raw, cha
     npyext_connection_begin(table->connection);
     npyx_status status = npyext_table_parse_arguments(&table->declaration, table->kind, nraw, raw, &error);
     place.path = table->declaration.arguments[NPYEXT_TABLE_PATH];
+    if (status == NPYX_OK)
+        status = check_is_local(table, &error);
     if (status == NPYX_OK)
         status = table->declaration.mode != NPYEXT_TABLE_READS ? make_writer(table, &error)
                                                                : table->kind->make(table, &place, &error);
@@ -164,7 +175,8 @@ static int read_declaration(sqlite3 *db, npyext_table *table, int nraw, const ch
     int code = npyext_shadow_read(db, table->schema, table->name, &table->declaration, &table->damage);
     if (code != SQLITE_OK)
         return code;
-    return npyext_code(table->kind->check_declared(&table->declaration, &table->damage));
+    npyx_status status = table->kind->check_declared(&table->declaration, &table->damage);
+    return npyext_code(status == NPYX_OK ? check_is_local(table, &table->damage) : status);
 }
 
 /* Never looks at the file that a table reads: a database whose files are gone must open, answer other

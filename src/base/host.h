@@ -20,6 +20,8 @@ typedef struct npyx_counters {
     int64_t cache_hits;    /* an open file was reused */
     int64_t files_skipped; /* by on_error = 'skip' */
     int64_t names_hashed;  /* names added to hash tables, or looked up in one */
+    int64_t remote_calls;  /* of the host's functions for URLs */
+    int64_t remote_bytes;  /* that these returned */
 } npyx_counters;
 
 typedef struct npyx_host {
@@ -35,6 +37,7 @@ typedef struct npyx_host {
     struct npyx_checkpoints *checkpoints;
     int ncheckpoints;
     size_t kept_objects_nbytes;   /* of all archives; private to archive.h, initially 0 */
+    struct npyx_remote *remote;   /* how URLs are read (remote.h); NULL: they are not */
     const struct npyx_root *root; /* the directory that all paths stay below (root.h); NULL: no restriction */
     /* The key of every hash table of names: random, so that nobody can construct names that collide. */
     uint8_t hash_key[NPYX_SIPHASH_KEY_NBYTES];

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "remote.h"
+
 const npyx_root npyx_root_of_nothing = {.descriptor = -1};
 
 int npyx_path_open(const npyx_host *host, const char *path, int flags) {
@@ -169,8 +171,11 @@ npyx_file_info npyx_file_info_of_stat(const npyx_stat *found) {
                             .inode = found->st_ino};
 }
 
-bool npyx_file_info_of_path(const npyx_host *host, const char *path, npyx_file_info *info) {
+bool npyx_file_info_of_path(npyx_host *host, const char *path, npyx_file_info *info) {
     npyx_stat found;
+    npyx_error error;
+    if (npyx_path_is_url(path))
+        return npyx_remote_info(host, path, info, &error) == NPYX_OK;
     if (npyx_path_stat(host, path, &found) != 0)
         return false;
     *info = npyx_file_info_of_stat(&found);

@@ -46,6 +46,11 @@ npyx_status npyx_source_borrow(npyx_source *source, int64_t off, size_t nbytes, 
     return source->ops->borrow(source, off, nbytes, bytes, error);
 }
 
+npyx_status npyx_source_expect(npyx_source *source, const npyx_extent *extents, int64_t nextents,
+                               npyx_error *error) {
+    return source->ops->expect == NULL ? NPYX_OK : source->ops->expect(source, extents, nextents, error);
+}
+
 npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, void *scratch,
                                const uint8_t **bytes, npyx_error *error) {
     NPYX_TRY(npyx_source_borrow(source, off, nbytes, bytes, error));
@@ -313,7 +318,10 @@ static npyx_status range_check_when_due(const npyx_source *source, int64_t off, 
 static npyx_status range_read(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                               size_t *read_nbytes, npyx_error *error) {
     range_source *range = (range_source *)source;
-    NPYX_TRY(npyx_source_read(range->base.parent, range->off + off, bytes, nbytes, read_nbytes, error));
+    npyx_source *parent = source->parent;
+    parent->part_off = range->off;
+    parent->part_end_off = range->off + source->nbytes;
+    NPYX_TRY(npyx_source_read(parent, range->off + off, bytes, nbytes, read_nbytes, error));
     NPYX_TRY(range_check_when_due(source, off, *read_nbytes, error));
     return range_note(range, off, bytes, *read_nbytes, error);
 }

@@ -13,6 +13,12 @@
 typedef struct npyx_source npyx_source;
 typedef struct npyx_checkpoints npyx_checkpoints; /* inflate.h */
 
+/* Some bytes of a source. */
+typedef struct npyx_extent {
+    int64_t off;
+    int64_t nbytes;
+} npyx_extent;
+
 typedef struct npyx_source_ops {
     /* Reads up to nbytes at off, fewer only at the end of the source. */
     npyx_status (*read)(npyx_source *source, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
@@ -36,6 +42,9 @@ typedef struct npyx_source_ops {
     npyx_status (*check)(const npyx_source *source, npyx_error *error);
     /* Whether the bytes were written in the last few seconds; NULL member: they were not. */
     bool (*is_fresh)(const npyx_source *source);
+    /* See npyx_source_expect; NULL member: nothing is gained by it. */
+    npyx_status (*expect)(npyx_source *source, const npyx_extent *extents, int64_t nextents,
+                          npyx_error *error);
 } npyx_source_ops;
 
 struct npyx_source {
@@ -57,6 +66,8 @@ struct npyx_source {
     bool is_concurrent; /* other threads may read it aside, as npyx_read_ahead does */
     /* Some of its items may have no value, so a read that is NPYX_INVALID may succeed for fewer bytes. */
     bool has_gaps;
+    /* The part that is being read by way of a range; reading ahead ends with it. */
+    int64_t part_off, part_end_off;
     /* Called on closing, for whoever keeps something for the source; NULL: nobody. */
     void (*on_close)(void *ctx);
     void *on_close_ctx;
@@ -69,6 +80,11 @@ npyx_status npyx_source_read(npyx_source *source, int64_t off, void *bytes, size
 /* Exactly nbytes at off, or NPYX_CORRUPT. */
 npyx_status npyx_source_read_exactly(npyx_source *source, int64_t off, void *bytes, size_t nbytes,
                                      npyx_error *error);
+
+/* Says that these bytes will be read soon, as far as they exist: a source for which each read is a round trip
+ * then gets them in one. What cannot be read is reported when it is. NPYX_NOMEM or NPYX_INTERRUPTED. */
+npyx_status npyx_source_expect(npyx_source *source, const npyx_extent *extents, int64_t nextents,
+                               npyx_error *error);
 
 /* Exactly nbytes at off in place, valid as long as the source; *bytes is NULL if the source cannot. */
 npyx_status npyx_source_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
@@ -112,6 +128,7 @@ typedef struct npyx_file_info {
     int64_t ctime_ns;
     uint64_t device;
     uint64_t inode;
+    bool is_remote; /* of a URL (remote.h): inode is its version's, and there are no times */
 } npyx_file_info;
 
 /* Whether both describe the same file, with the same size and time. */
@@ -119,12 +136,13 @@ bool npyx_file_info_is_same(const npyx_file_info *a, const npyx_file_info *b);
 /* And nothing was done to it: not a rewrite that restored size and time, nor a change of name or owner. */
 bool npyx_file_info_is_untouched(const npyx_file_info *a, const npyx_file_info *b);
 
-/* What it says about a path now, following links; false when there is no such file. */
-bool npyx_file_info_of_path(const npyx_host *host, const char *path, npyx_file_info *info);
+/* What it says about a path now, following links; false when there is no such file. Of a URL, what is noted
+ * of it. */
+bool npyx_file_info_of_path(npyx_host *host, const char *path, npyx_file_info *info);
 
 /* Opens a regular file for reading without waiting; FIFOs, sockets, devices, folders and anything outside the
  * host's root are refused. If the file's size or modification time changes while it is read, reads return
- * NPYX_IO. info may be NULL. */
+ * NPYX_IO. A URL is read by the host (remote.h). info may be NULL. */
 npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source **source,
                                   npyx_file_info *info, npyx_error *error);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "remote.h"
 #include "threads.h"
 
 enum {
@@ -139,9 +140,7 @@ static const npyx_source_ops source_file_ops = {.read = source_file_read,
 static npyx_status source_fail_open(const npyx_host *host, const char *path, npyx_error *error) {
     if (errno == ENOENT || errno == ENOTDIR)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file%s",
-                         path[0] == '~'                ? " (`~` is not expanded: write the folder itself)"
-                         : strstr(path, "://") != NULL ? " (a URL is not read: fetch the file first)"
-                                                       : "");
+                         path[0] == '~' ? " (`~` is not expanded: write the folder itself)" : "");
     return npyx_path_fail(host, error, errno, "cannot be opened");
 }
 
@@ -183,6 +182,8 @@ static npyx_status file_adopt(npyx_host *host, int descriptor, const npyx_stat *
 npyx_status npyx_source_open_file(npyx_host *host, const char *path, npyx_source **source,
                                   npyx_file_info *info, npyx_error *error) {
     npyx_stat found;
+    if (npyx_path_is_url(path))
+        return npyx_source_open_remote(host, path, source, info, error);
     if (npyx_path_stat(host, path, &found) != 0)
         return source_fail_open(host, path, error);
     /* before it is opened: a process at the other end of a FIFO must not notice */

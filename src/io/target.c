@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "remote.h"
 #include "target_file.h"
 
 /* ---- opening ---- */
@@ -125,6 +126,8 @@ static npyx_status target_open_file(npyx_target *target, const char *path, npyx_
     npyx_target_file *file = target->file;
     bool is_extended = file->kind == NPYX_TARGET_EXTEND;
     npyx_stat found;
+    if (npyx_path_is_url(path))
+        return npyx_refuse(error, "a URL cannot be written to; write a file, and copy it there");
     NPYX_TRY(target_open_folder(file, path, error));
     NPYX_TRY(open_seen(target, &found, error));
     npyx_target_sweep(file->folder, file->name);

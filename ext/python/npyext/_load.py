@@ -59,13 +59,24 @@ def _load(connection, call):
         enable(False)
 
 
-def load(connection):
+def load(connection, remote=None, allow=None):
     """Load the extension into a connection: npyext's functions and tables are there afterwards.
 
-    Whether the connection loads extensions on request is as it was before. Raises RuntimeError when the Python at
+    remote and allow are those of connect. Whether the connection loads extensions on request is as it was before. Raises RuntimeError when the Python at
     hand cannot load extensions, and the connection's own error for what else fails.
     """
     _load(connection, lambda: _method(connection, "load_extension")(loadable_path()))
+    _bind(connection, remote, allow)
+
+
+def _bind(connection, remote, allow):
+    if remote is None or remote is False:
+        if allow is not None:
+            raise ValueError("allow= says which URLs may be read, and needs remote=True or a file system")
+        return
+    from ._remote import bind
+
+    bind(connection, remote, allow)
 
 
 def _why_not_sqlite3():
@@ -94,8 +105,11 @@ def _connect(path, options):
     return apsw.Connection(os.fspath(path), **options)
 
 
-def connect(path=":memory:", **options):
+def connect(path=":memory:", *, remote=None, allow=None, **options):
     """A connection to a database with the extension loaded.
+
+    remote=True has it read URLs, by the file systems of fsspec (s3://, gs://, https://, hf://, ...); an fsspec file
+    system, or a dict of one for each scheme, by these. allow is a list of the URLs, buckets or folders that may be read.
 
     It is one of Python's own sqlite3 where that loads extensions, else one of apsw, which has a SQLite of its own. Both
     have execute and executemany; the options are those of sqlite3.connect or apsw.Connection. Raises RuntimeError when
@@ -104,7 +118,7 @@ def connect(path=":memory:", **options):
     refuse_array(path, connect)
     connection = _connect(path, options)
     try:
-        load(connection)
+        load(connection, remote, allow)
     except BaseException:
         connection.close()
         raise
@@ -119,7 +133,8 @@ def can_load(connection):
     return False
 
 
-def load_readonly(connection):
+def load_readonly(connection, remote=None, allow=None):
     """The same without what writes files."""
     sql = "SELECT load_extension(?, 'sqlite3_npyext_readonly_init')"
     _load(connection, lambda: connection.execute(sql, (loadable_path(),)).fetchall())
+    _bind(connection, remote, allow)
