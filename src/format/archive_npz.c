@@ -33,8 +33,8 @@ typedef struct npz_archive {
     int64_t nbefore;         /* entries read to their end before it was opened */
     int nin_order;
     npyx_window front;     /* a local header and what follows it, often an array's header */
-    int64_t located_index; /* the entry whose local header was read last */
-    int64_t nexpected;     /* entries before this one were expected (npyx_source_expect) */
+    int64_t last_index; /* of the entry described last */
+    int64_t nexpected;  /* entries before this one were expected (npyx_source_expect) */
 } npz_archive;
 
 static npyx_status npz_record(npz_archive *archive, int64_t index, const npyx_zip_record **record,
@@ -79,37 +79,20 @@ static npyx_status check_local_header(const npyx_zip_record *record, const uint8
     return NPYX_OK;
 }
 
-/* When local headers are read in order, the next ones are expected together. */
-static npyx_status expect_next(npz_archive *archive, int64_t index, npyx_error *error) {
-    enum { EXPECTED_N = 256 };
-    npyx_extent extents[EXPECTED_N];
-    bool is_next = index == archive->located_index + 1 && index > 0;
-    int64_t n = 0;
-    archive->located_index = index;
-    if (!is_next || index < archive->nexpected)
-        return NPYX_OK;
-    for (int64_t i = index; i < archive->directory.nrecords && n < EXPECTED_N; i++)
-        extents[n++] = (npyx_extent){.off = archive->directory.records[i].header_off, .nbytes = FRONT_NBYTES};
-    archive->nexpected = index + n;
-    return npyx_source_expect(archive->base.source, extents, n, error);
-}
-
 /* In a zip, sizes and flags of the local header may differ from the directory's, and writers of streams leave
  * them 0: the directory's are trusted, and the local header only gives its own length. It must name the same
  * entry, as in Python's zipfile. */
 static npyx_status npz_locate(npyx_archive *base, int64_t index, int64_t *payload_off, npyx_error *error) {
-    npz_archive *archive = (npz_archive *)base;
-    npyx_window *front = &archive->front;
+    npyx_window *front = &((npz_archive *)base)->front;
     const npyx_zip_record *record = NULL;
     const uint8_t *local = NULL;
     size_t nbytes = 0;
-    NPYX_TRY(npz_record(archive, index, &record, error));
+    NPYX_TRY(npz_record((npz_archive *)base, index, &record, error));
     if (record->status != NPYX_OK)
         return npyx_fail(
             error, NPYX_CORRUPT, -1,
             "the zip directory contradicts itself (sizes or offset beyond 2^63, or too short a zip64 field)");
     size_t ahead_nbytes = record->method == NPYX_ZIP_STORED ? FRONT_NBYTES : 0;
-    NPYX_TRY(expect_next(archive, index, error));
     NPYX_TRY(npyx_window_some(front, record->header_off, LOCAL_HEADER_NBYTES + record->stored_name_nbytes,
                               ahead_nbytes, &local, &nbytes, error));
     /* the local name is longer than the directory's where it is in UTF-8 and that one in code page 437 */
@@ -461,12 +444,28 @@ static npyx_status describe_payload(npz_archive *archive, int64_t index, npyx_so
     return status;
 }
 
+/* When entries are described in order, the headers of the next ones are expected together. */
+static npyx_status expect_next(npz_archive *archive, int64_t index, npyx_error *error) {
+    enum { EXPECTED_N = 256 };
+    npyx_extent extents[EXPECTED_N];
+    bool is_next = index == archive->last_index + 1 && index > 0;
+    int64_t n = 0;
+    archive->last_index = index;
+    if (!is_next || index < archive->nexpected)
+        return NPYX_OK;
+    for (int64_t i = index; i < archive->directory.nrecords && n < EXPECTED_N; i++)
+        extents[n++] = (npyx_extent){.off = archive->directory.records[i].header_off, .nbytes = FRONT_NBYTES};
+    archive->nexpected = index + n;
+    return npyx_source_expect(archive->base.source, extents, n, error);
+}
+
 static npyx_status npz_describe(npyx_archive *base, int64_t index, npyx_array *array, npyx_error *error) {
     npz_archive *archive = (npz_archive *)base;
     const npyx_zip_record *record = NULL;
     npyx_source *payload = NULL;
     array->is_array = false;
     NPYX_TRY(npz_record(archive, index, &record, error));
+    NPYX_TRY(expect_next(archive, index, error));
     if (record->method != NPYX_ZIP_STORED) {
         NPYX_TRY(open_described(archive, index, error));
         return describe_payload(archive, index, archive->described, array, error);

@@ -115,9 +115,12 @@ static npyx_status tree_enter(tree_walk *w, const npyx_object *key, uint32_t num
 /* ---- arrays ---- */
 
 static npyx_status tree_add(tree_walk *w, npyx_found_array array) {
+    /* its place in this list and in the archive's, which are copied while they grow */
+    enum { LISTED_NBYTES = 5 * sizeof array };
     npyx_found_arrays *found = w->found;
     void *name = NULL;
-    NPYX_TRY(tree_alloc(w, w->name.nbytes + sizeof array, &name));
+    NPYX_TRY(tree_told(w, npyx_budget_spend(w->budget, LISTED_NBYTES, w->error)));
+    NPYX_TRY(tree_alloc(w, w->name.nbytes, &name));
     if (w->name.nbytes > 0)
         memcpy(name, w->name.bytes, w->name.nbytes);
     NPYX_TRY(npyx_grow(w->arena->host, &found->arrays, found->count, &found->capacity,

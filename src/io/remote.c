@@ -176,12 +176,17 @@ npyx_status npyx_remote_note_failure(npyx_remote *remote, int64_t file, const ch
 
 /* ---- questions ---- */
 
+/* A question begins. While the host answers one, its functions may run statements of their own. */
 static npyx_status ask_begin(npyx_remote *remote, npyx_error *error) {
     if (remote->is_asking)
         return npyx_refuse(error, "the host's functions for URLs must not read a URL through npyext");
+    remote->nranges = 0;
+    return NPYX_OK;
+}
+
+static void ask_host(npyx_remote *remote) {
     remote->is_asking = true;
     remote->host->counters.remote_calls++;
-    return NPYX_OK;
 }
 
 /* Whatever the host said, an interrupt that came meanwhile is noticed now. */
@@ -192,7 +197,11 @@ static npyx_status ask_end(npyx_remote *remote, npyx_status status, npyx_error *
 
 static npyx_status ask_info(npyx_remote *remote, const int64_t *files, int64_t nfiles, npyx_error *error) {
     NPYX_TRY(ask_begin(remote, error));
-    return ask_end(remote, remote->ops->info(remote->ctx, remote, files, nfiles, error), error);
+    ask_host(remote);
+    npyx_status status = remote->ops->info(remote->ctx, remote, files, nfiles, error);
+    for (int64_t i = 0; i < nfiles && status != NPYX_OK; i++) /* nothing of a wrong answer is believed */
+        file_forget_answer(remote, &remote->files[files[i]]);
+    return ask_end(remote, status, error);
 }
 
 /* Whether a file is known, or why not. */
@@ -248,6 +257,7 @@ npyx_status npyx_remote_glob(npyx_host *host, const char *pattern,
     if (remote == NULL)
         return npyx_fail(error, NPYX_IO, -1, "a URL is not read: fetch the files first");
     NPYX_TRY(ask_begin(remote, error));
+    ask_host(remote);
     remote->add = add;
     remote->add_ctx = ctx;
     return ask_end(remote, remote->ops->glob(remote->ctx, remote, pattern, error), error);
@@ -377,7 +387,7 @@ npyx_status npyx_remote_deliver(npyx_remote *remote, const uint8_t *bytes, size_
 static npyx_status ask_read(npyx_remote *remote, npyx_error *error) {
     if (remote->nranges == 0)
         return NPYX_OK;
-    NPYX_TRY(ask_begin(remote, error));
+    ask_host(remote);
     remote->is_delivered = false;
     npyx_error failure = {0};
     npyx_status status = remote->ops->read(remote->ctx, remote, remote->ranges, remote->nranges, &failure);
@@ -427,7 +437,7 @@ static npyx_status source_fetch(remote_source *source, int64_t off, size_t nbyte
     off = off / NPYX_REMOTE_BLOCK_NBYTES * NPYX_REMOTE_BLOCK_NBYTES;
     if (end_off - off > room_nbytes)
         end_off = off + room_nbytes;
-    remote->nranges = 0;
+    NPYX_TRY(ask_begin(remote, error));
     NPYX_TRY(ask_for(remote, source->file, off, end_off, &room_nbytes, error));
     NPYX_TRY(ask_read(remote, error));
     source->run_nbytes = end_off - off;
@@ -469,9 +479,9 @@ static npyx_status remote_source_expect(npyx_source *base, const npyx_extent *ex
     const remote_source *source = (const remote_source *)base;
     npyx_remote *remote = base->host->remote;
     int64_t room_nbytes = question_nbytes(remote);
-    remote->nranges = 0;
     if (remote->files[source->file].serial != source->serial || remote->files[source->file].nbytes < 0)
         return NPYX_OK;
+    NPYX_TRY(ask_begin(remote, error));
     for (int64_t i = 0; i < n; i++)
         NPYX_TRY(ask_for(remote, source->file, extents[i].off, extents[i].off + extents[i].nbytes,
                          &room_nbytes, error));
@@ -512,7 +522,7 @@ npyx_status npyx_remote_expect(npyx_host *host, const npyx_remote_wish *wishes, 
     if (nasked > 0)
         NPYX_TRY(expect_end(ask_info(remote, numbers, nasked, error), error));
     int64_t room_nbytes = question_nbytes(remote);
-    remote->nranges = 0;
+    NPYX_TRY(ask_begin(remote, error));
     for (int64_t i = 0; i < nwishes; i++) {
         int64_t number, end_off = wishes[i].off + wishes[i].nbytes;
         NPYX_TRY(number_of(remote, wishes[i].url, &number, error));
