@@ -12,7 +12,26 @@ npyext: the shell is that of the package apsw, which this Python ({python}) does
 """
 
 
+NO_PREFIX = "npyext: --remote is followed by what may be read, as in --remote s3://bucket/ or --remote https://host/folder/\n"
+
+
+def _take_remotes(arguments):
+    """The URLs after --remote, and the other arguments."""
+    remotes, others = [], list(arguments)
+    while "--remote" in others:
+        i = others.index("--remote")
+        if "://" not in "".join(others[i + 1 : i + 2]):
+            return None, others
+        remotes.append(others[i + 1])
+        del others[i : i + 2]
+    return remotes, others
+
+
 def _run_shell(arguments):
+    remotes, arguments = _take_remotes(arguments)
+    if remotes is None:
+        sys.stderr.write(NO_PREFIX)
+        return 1
     try:
         from ._shell import run
     except ImportError as error:
@@ -20,7 +39,7 @@ def _run_shell(arguments):
         return 1
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `npyext ... | head` ends without a word, as sqlite3 does
-    return run(arguments)
+    return run(arguments, remotes)
 
 
 def main(arguments=None):

@@ -46,11 +46,11 @@ class Rows(list):
         self.columns = columns
 
 
-def _connect():
+def _connect(remote=None, allow=None):
     import sqlite3  # here: the rest of the package is for Pythons that lack it, too
 
     connection = sqlite3.connect(":memory:")
-    load_readonly(connection)
+    load_readonly(connection, remote, allow)
     return connection
 
 
@@ -105,10 +105,10 @@ def make_parts(connection, sources, parts=None):
 # --- a worker ---------------------------------------------------------------------------------------------------------
 
 
-def run_part(sql, number, source, parameters):
+def run_part(sql, number, source, parameters, remote=None, allow=None):
     """The rows of a part, in a worker; source: its sources as JSON."""
     try:
-        connection = _connect()
+        connection = _connect(remote, allow)
         try:
             return connection.execute(sql, {**parameters, "source": source}).fetchall()
         finally:
@@ -118,9 +118,9 @@ def run_part(sql, number, source, parameters):
         raise MapError(f"{type(error).__name__}: {error}", number, json.loads(source), worker, sql) from None
 
 
-def run_packed(sql, number, source, parameters):
+def run_packed(*arguments):
     """The same as bytes: executors that look into lists, as Dask's does, take much longer for the rows than SQL did."""
-    return pickle.dumps(run_part(sql, number, source, parameters), 4)
+    return pickle.dumps(run_part(*arguments), 4)
 
 
 def _begin_process(nthreads):
@@ -149,14 +149,14 @@ def _columns(connection, sql, parameters):
     return [column[0] for column in cursor.description]
 
 
-def _collect(executor, sql, parts, parameters, progress):
+def _collect(executor, sql, parts, parameters, progress, remote, allow):
     """What the parts gave, in their order. The first to fail, as they end, takes those that have not begun with it."""
     ended = queue.SimpleQueue()
     futures = []
     results = [None] * len(parts)
     try:
         for number, sources in enumerate(parts):
-            futures.append(executor.submit(run_packed, sql, number, json.dumps(sources), parameters))
+            futures.append(executor.submit(run_packed, sql, number, json.dumps(sources), parameters, remote, allow))
             futures[-1].add_done_callback(lambda _, number=number: ended.put(number))
         for done in range(1, len(parts) + 1):
             number = ended.get()
@@ -189,7 +189,7 @@ def _reduce(connection, sql, columns, results):
     return Rows(cursor.fetchall(), [column[0] for column in cursor.description or ()])
 
 
-def map(sql, sources, *, reduce=None, executor=None, parts=None, parameters=None, progress=None):
+def map(sql, sources, *, reduce=None, executor=None, parts=None, parameters=None, progress=None, remote=None, allow=None):
     """Ask a statement of many files in parts, by many processes or machines, and return its rows.
 
     - sql is a SELECT that reads `:source`: `SELECT path, mean FROM npy_stats(:source)`. Its other named parameters are
@@ -202,18 +202,19 @@ def map(sql, sources, *, reduce=None, executor=None, parts=None, parameters=None
     - executor is anything with the interface of concurrent.futures: Dask's client.get_executor(), an MPIPoolExecutor.
       Without one there is a process for each core. Its workers need npyext, and see the files by the same paths.
     - progress(done, total) is called here after each part.
+    - remote and allow are those of npyext.connect, for URLs; a file system of fsspec is sent to the workers.
 
     Raises MapError, which says the part, the worker and the SQL, as soon as a part fails: those that have not begun are
     cancelled. What a file's fault becomes is for the statement to say, by on_error.
     """
     parameters = dict(parameters or {})
-    connection = _connect()
+    connection = _connect(remote, allow)
     try:
         columns = _columns(connection, sql, parameters)
         made = make_parts(connection, sources, parts)
         own = _processes(len(made)) if executor is None and made else None
         try:
-            results = _collect(own or executor, sql, made, parameters, progress)
+            results = _collect(own or executor, sql, made, parameters, progress, remote, allow)
         except BaseException:
             if own is not None:
                 own.shutdown(wait=False)  # its parts were cancelled; that which runs ends by itself
@@ -246,10 +247,10 @@ def _frame(rows, columns):
     return pandas.DataFrame(frame)
 
 
-def frame_part(part, sql, parameters, dtypes):
+def frame_part(part, sql, parameters, dtypes, remote=None, allow=None):
     """A part's rows as a DataFrame, in a worker. (An argument `columns` would be taken for what Dask may narrow.)"""
     number, source = part
-    frame = _frame(run_part(sql, number, source, parameters), list(dtypes))
+    frame = _frame(run_part(sql, number, source, parameters, remote, allow), list(dtypes))
     for name, dtype in dtypes.items():
         found = str(frame[name].dtype)
         if str(dtype) in ("Int64", "string") and found not in (str(dtype), "object"):
@@ -260,25 +261,25 @@ def frame_part(part, sql, parameters, dtypes):
     return frame.astype(dtypes)
 
 
-def dask(sql, sources, *, parts=None, parameters=None, meta=None):
+def dask(sql, sources, *, parts=None, parameters=None, meta=None, remote=None, allow=None):
     """The same rows as a Dask DataFrame, a partition for each part, which workers read when it is computed.
 
     The columns' types are those that the first file's rows have (Int64, Float64, string, and object for BLOBs), unless
-    meta says them: an empty pandas.DataFrame, or a dict of names and dtypes.
+    meta says them: an empty pandas.DataFrame, or a dict of names and dtypes. remote and allow are those of npyext.connect.
     """
     import dask as dask_package
     import dask.dataframe
     import pandas
 
     parameters = dict(parameters or {})
-    connection = _connect()
+    connection = _connect(remote, allow)
     try:
         columns = _columns(connection, sql, parameters)
         made = make_parts(connection, sources, parts)
     finally:
         connection.close()
     if meta is None:
-        rows = run_part(sql, 0, json.dumps(made[0][:1]), parameters) if made else []
+        rows = run_part(sql, 0, json.dumps(made[0][:1]), parameters, remote, allow) if made else []
         meta = _frame(rows, columns).iloc[:0]
     elif not isinstance(meta, pandas.DataFrame):
         meta = pandas.DataFrame({name: pandas.Series(dtype=dtype) for name, dtype in dict(meta).items()})
@@ -291,5 +292,7 @@ def dask(sql, sources, *, parts=None, parameters=None, meta=None):
             sql=sql,
             parameters=parameters,
             dtypes=dict(meta.dtypes),
+            remote=remote,
+            allow=allow,
             meta=meta,
         )

@@ -112,6 +112,8 @@ class _Opened:
             yield head + path[len(prefix) :] if path.startswith(prefix) else self.filesystem.unstrip_protocol(path)
 
     def info(self, url):
+        if self._is_http:
+            return _retried(lambda: self._sync(self._http_info(url)))
         self.filesystem.invalidate_cache()
         return _retried(lambda: self.filesystem.info(self.path(url)))
 
@@ -130,14 +132,33 @@ class _Opened:
 
         return fsspec.asyn.sync(self.filesystem.loop, lambda: coroutine)
 
-    async def _http_read(self, url, version, start, nbytes):
+    async def _http_ask(self, method, url, headers):
         filesystem = self.filesystem
         session = await filesystem.set_session()
-        options = dict(filesystem.kwargs)
-        headers = {**options.pop("headers", {}), "Range": f"bytes={start}-{start + nbytes - 1}", "Accept-Encoding": "identity"}
+        options = {"allow_redirects": True, **filesystem.kwargs}
+        headers = {**options.pop("headers", {}), "Accept-Encoding": "identity", **headers}
+        return session.request(method, filesystem.encode_url(url), headers=headers, **options)
+
+    async def _http_info(self, url):
+        """fsspec's own takes every failure for a missing file. A URL may be signed for GET alone, and a length be told by a range."""
+        for method, headers in (("HEAD", {}), ("GET", {"Range": "bytes=0-0"})):
+            async with await self._http_ask(method, url, headers) as response:
+                total = response.headers.get("Content-Range", "").rpartition("/")[2]
+                length = response.headers.get("Content-Length", "")
+                size = total if response.status == 206 else length if "Content-Encoding" not in response.headers else ""
+                if response.status in (404, 410):
+                    raise FileNotFoundError(url)
+                if response.status < 400 and size.isdigit():
+                    return {"size": int(size), "ETag": version_of(response.headers)}
+                if method == "GET":
+                    response.raise_for_status()
+        raise OSError("the server does not tell the length of the file")
+
+    async def _http_read(self, url, version, start, nbytes):
+        headers = {"Range": f"bytes={start}-{start + nbytes - 1}"}
         if version.startswith('"'):  # a strong ETag: the only kind that If-Match compares
             headers["If-Match"] = version
-        async with session.get(filesystem.encode_url(url), headers=headers, **options) as response:
+        async with await self._http_ask("GET", url, headers) as response:
             if response.status == 412:
                 raise Changed
             response.raise_for_status()

@@ -54,7 +54,11 @@ class Shell(apsw.shell.Shell):
 
     def usage(self):
         usage = super().usage().replace("python3 -m apsw", "npyext").replace("show SQLite version", "show the versions")
-        return usage + "   -path                show the path of the extension\n"
+        return (
+            usage
+            + "   --remote URL         read what is below this URL, as in s3://bucket/ (by fsspec; may be repeated)\n"
+            + "   -path                show the path of the extension\n"
+        )
 
     def cmdloop(self, intro=None, transient=None):
         sqlite, package = apsw.sqlitelibversion(), apsw.apswversion()
@@ -78,7 +82,7 @@ class Shell(apsw.shell.Shell):
         super().handle_exception()
 
 
-def _prepare(connection, progress):
+def _prepare(connection, progress, remotes):
     """A connection that the shell opens."""
 
     class Cursor(apsw.Cursor):
@@ -96,7 +100,7 @@ def _prepare(connection, progress):
         return False
 
     refuse_array(connection.filename, lambda: apsw.Connection(":memory:"))
-    load(connection)
+    load(connection, *((True, remotes) if remotes else ()))
     connection.cursor_factory = Cursor
     connection.setprogresshandler(look, NSTEPS)
 
@@ -126,10 +130,10 @@ def _work(shell, arguments):
     return 1 if shell.nfailures > 0 and not shell.interactive else 0
 
 
-def run(arguments):
-    """The shell with the arguments of a command line; returns the exit code."""
+def run(arguments, remotes=()):
+    """The shell with the arguments of a command line; returns the exit code. remotes: the URLs that may be read."""
     progress = _make_progress()
-    hook = lambda connection: _prepare(connection, progress)
+    hook = lambda connection: _prepare(connection, progress, list(remotes))
     apsw.connection_hooks.append(hook)
     try:
         stdin = sys.stdin if sys.stdin.isatty() else Script(sys.stdin)
