@@ -48,6 +48,12 @@ COUNTS = {
     "reading/test_pickles.py": "test_the_length_at_which_an_array_stays test_long_arrays_stay_in_the_file test_joblib_is_read_in_place",
     "reading/test_random_access.py": "",  # all of it
     "reading/test_reads.py": "",
+    "reading/test_remote.py": "test_a_file_takes_two_calls_and_none_again test_a_survey_asks_for_many_files_at_once test_a_list_asks_once_for_many_files "
+    "test_headers_of_an_npz_are_asked_for_together test_a_large_safetensors_file_is_surveyed_by_its_header test_a_search_for_nan_reads_each_byte_once "
+    "test_a_checkpoint_is_surveyed_by_its_directory_and_pickle test_a_sample_by_its_range_is_one_read test_statistics_double_what_they_ask_for "
+    "test_a_look_up_reads_its_block_alone test_one_tensor_of_many_is_not_read_beyond_its_end test_what_is_kept_is_bounded "
+    "test_no_call_asks_for_more_than_sqlite_can_return test_what_is_no_pattern test_a_host_that_asks_npyext_itself_is_refused "
+    "test_an_interrupt_during_a_call_is_noticed_after_it test_one_bad_url_does_not_end_a_survey",
     "reading/test_tunables_read.py": "test_deflated_members_are_read_by_other_threads_in_whole test_small_arrays_are_read_once_for_many_look_ups",
     "reading/test_what_is_read.py": "",
     "writing/test_writers_rules.py": "test_nested_savepoints_of_an_archive_are_cheap",
