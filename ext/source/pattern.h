@@ -36,8 +36,8 @@ void npyext_paths_clear(npyext_paths *paths);
 
 /* ---- patterns ---- */
 
-/* Whether the text has any of the characters that make a pattern. In a URL these are `*`, `[…]` and `{…}` after
- * the host's name and before the query. */
+/* Whether the text has any of the characters that make a pattern. In a URL these are `*`, `[…]` and `{…}`
+ * before the query. */
 bool npyext_pattern_is_pattern(const char *text);
 
 /* Whether a name, one part of a path, matches one part of a pattern, without braces. Takes time proportional

@@ -69,7 +69,8 @@ size_t npyx_url_shown_nbytes(const char *url) {
 
 npyx_span npyx_url_path(const char *url) {
     size_t head_nbytes = scheme_nbytes(url);
-    head_nbytes += strcspn(url + head_nbytes, "/?#");
+    if (url[head_nbytes] == '[') /* an IPv6 address */
+        head_nbytes += strcspn(url + head_nbytes, "]/?#");
     return (npyx_span){url + head_nbytes, strcspn(url + head_nbytes, "?#")};
 }
 

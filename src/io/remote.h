@@ -72,8 +72,7 @@ npyx_status npyx_remote_found(npyx_remote *remote, const char *url, int64_t nbyt
 bool npyx_path_is_url(const char *path);
 /* How much of a URL messages may show: all up to its query, which may hold secrets. */
 size_t npyx_url_shown_nbytes(const char *url);
-/* Where its wildcards can be: after the host's name, which may be an IPv6 address in brackets, and before its
- * query. */
+/* Where its wildcards can be: after an IPv6 address in brackets, and before the query. */
 npyx_span npyx_url_path(const char *url);
 
 /* Opens the file, as npyx_source_open_file does. NPYX_NOT_FOUND, NPYX_IO. Fails if the host reads no URLs. */

@@ -132,6 +132,10 @@ def reading(name, script, **more):
 LISTS = [
     reading("npy_meta of a .npy", "SELECT *, parts, stem, strides, array_key, source FROM npy_meta('structured/nested.npy')"),
     reading("npy_meta of an .npz", "SELECT * FROM npy_meta('many.npz')"),
+    reading("npy_meta of URLs", "SELECT path, name, shape, error FROM npy_meta('test://*')"),
+    reading("a list of URLs", "SELECT path, name, error FROM npy_meta('[\"test://X.npy\", \"test://nope.npy\", \"test://{w,X}.np[yz]\"]')"),
+    reading("statistics of a URL", "SELECT min, max, mean FROM npy_stats('test://long.npy')"),
+    reading("rows of a URL", "SELECT value FROM npy_rows('test://long.npy') WHERE row IN (3, 100000, 139000)"),
     reading("npy_meta of a deflated .npz", "SELECT * FROM npy_meta('deflated.npz')"),
     reading("npy_meta of a .ten", "SELECT * FROM npy_meta('multi.ten')"),
     reading("npy_meta of a .safetensors", "SELECT *, metadata FROM npy_meta('checkpoint.safetensors')"),

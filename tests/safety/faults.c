@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "inject.h"
+#include "remote_functions.h"
 
 enum { TEXT_NBYTES = 1 << 22 };
 
@@ -130,7 +131,8 @@ static int count_descriptors(void) {
 
 static sqlite3 *open_prepared(void) {
     sqlite3 *db = NULL;
-    if (sqlite3_open(":memory:", &db) != SQLITE_OK || (*job.script != '\0' && load(db, NULL) != SQLITE_OK)) {
+    if (sqlite3_open(":memory:", &db) != SQLITE_OK || define_remote_functions(db) != SQLITE_OK ||
+        (*job.script != '\0' && load(db, NULL) != SQLITE_OK)) {
         fprintf(stderr, "%s cannot be loaded: %s\n", job.extension, sqlite3_errmsg(db));
         exit(1);
     }

@@ -17,7 +17,7 @@ ALL = os.environ.get("NPYEXT_FAULTS") == "all"
 def program(tmp_path_factory):
     """The program, built as the extension was: the sanitizers' run time has to be in it."""
     made = str(tmp_path_factory.mktemp("program") / "faults")
-    sources = [os.path.join(shell.TESTS, "safety", name) for name in ("faults.c", "inject.c")]
+    sources = [os.path.join(shell.TESTS, "safety", name) for name in ("faults.c", "inject.c", "remote_functions.c")]
     flags = ["-fsanitize=address,undefined"] if shell.SANITIZED else []
     command = [os.environ.get("CC", "cc"), "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-rdynamic", *flags, "-o", made, *sources, "-lsqlite3", "-ldl"]
     without_preload = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
