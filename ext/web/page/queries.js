@@ -71,7 +71,7 @@ function ofNumbers({ path, title, from, file, array: { dtype, shape, ndim } }) {
     );
   }
   if (isInteger(dtype)) queries.push(['Different values', `SELECT value, count\n  FROM npy_unique(${from}) ORDER BY count DESC LIMIT 50;`]);
-  if (isNumber(dtype) && !dtype.startsWith('bfloat') && !/float(8|4|6)/.test(dtype)) {
+  if (isNumber(dtype) && !dtype.startsWith('bfloat') && !/float[468](_|$)/.test(dtype)) {
     const name = `${path.split('/').pop().replace(/\.[^.]*$/, '')}-float32.npy`;
     queries.push(['Write it as float32, to download', `SELECT * FROM npy_write(${literal(name)}, (\n  SELECT npy_astype(array, '<f4') FROM ${file}));`]);
   }
