@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""build.py FOLDER: write the page for browsers, a folder of static files, which `make web` calls.
+"""build.py FOLDER: write the pages for browsers, a folder of static files, which `make web` calls.
 
 SQLite, npyext, zlib and minizip become one WebAssembly by Zig's compiler (ext/tools/cross.py). SQLite's own source file is that
 of the npm package better-sqlite3, of one version; it is fetched once. The rest is copied from ext/web/page.

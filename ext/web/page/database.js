@@ -68,6 +68,28 @@ export class Database {
     return decoder.decode(memory.subarray(at, memory.indexOf(0, at)));
   }
 
+  // ---- functions that the worker answers ----
+
+  /** Defines npyext_remote_info, _read and _glob. */
+  readUrls() {
+    if (this.exports.page_read_urls(this.connection) !== 0) this.fail();
+  }
+
+  asked(at, nbytes) {
+    return decoder.decode(this.bytes(at, nbytes));
+  }
+
+  /** Gives a function its result, a text or bytes. */
+  answer(context, result) {
+    const isText = typeof result === 'string';
+    const bytes = isText ? encoder.encode(result) : result;
+    const at = this.exports.sqlite3_malloc64(BigInt(bytes.length + 1));
+    if (at !== 0) this.bytes(at, bytes.length).set(bytes);
+    this.exports.page_answer(context, at, bytes.length, isText);
+  }
+
+  // ---- statements ----
+
   fail() {
     throw new Error(this.string(this.exports.sqlite3_errmsg(this.connection)));
   }

@@ -1,5 +1,5 @@
 /*
- * What the page's WebAssembly has beside SQLite, npyext, zlib and minizip: an operating system for SQLite
+ * What the pages' WebAssembly has beside SQLite, npyext, zlib and minizip: an operating system for SQLite
  * (SQLITE_OS_OTHER), as little of one as a page needs, over the calls of WASI, and a few words for the
  * worker.
  *
@@ -263,4 +263,37 @@ __attribute__((export_name("page_open"))) sqlite3 *page_open(void) {
     }
     sqlite3_progress_handler(db, 20000, tell_progress, NULL);
     return db;
+}
+
+/* ---- URLs, on the page whose worker reads them ---- */
+
+/* Calls page_answer once. */
+__attribute__((import_module("page"), import_name("remote"))) extern void
+page_remote(sqlite3_context *context, int question, const unsigned char *asked, int nbytes);
+
+/* Takes the result of a function, which SQLite frees; NULL: no memory. */
+__attribute__((export_name("page_answer"))) void page_answer(sqlite3_context *context, char *result,
+                                                             int nbytes, int is_text) {
+    if (result == NULL)
+        sqlite3_result_error_nomem(context);
+    else if (is_text)
+        sqlite3_result_text(context, result, nbytes, sqlite3_free);
+    else
+        sqlite3_result_blob(context, result, nbytes, sqlite3_free);
+}
+
+static void ask_worker(sqlite3_context *context, int nargs, sqlite3_value **args) {
+    (void)nargs;
+    const unsigned char *asked = sqlite3_value_text(args[0]);
+    page_remote(context, (int)(intptr_t)sqlite3_user_data(context), asked, sqlite3_value_bytes(args[0]));
+}
+
+/* Defines the functions through which npyext reads URLs (ext/core/remote_host.h): one of SQLite's codes. */
+__attribute__((export_name("page_read_urls"))) int page_read_urls(sqlite3 *db) {
+    static const char *const names[] = {"npyext_remote_info", "npyext_remote_read", "npyext_remote_glob"};
+    int code = SQLITE_OK;
+    for (intptr_t question = 0; code == SQLITE_OK && question < 3; question++)
+        code = sqlite3_create_function(db, names[question], 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                       (void *)question, ask_worker, NULL, NULL);
+    return code;
 }

@@ -1,20 +1,22 @@
-// The page itself: which files there are, what is asked, what comes back. SQLite works beside it, in worker.js.
+// What both pages are: which files there are, what is asked, what comes back. SQLite works beside it, in a worker. Where
+// the files come from is in files.js and urls.js.
 
 import { readyQueries } from './queries.js';
 
 const element = (id) => document.getElementById(id);
-const [drop, chooser, folderChooser, fileList, arrayLine, arrayMenu, readyMenu, sqlText, runButton, stopButton, statusLine, errorBox, results] = [
-  'drop', 'chooser', 'folder-chooser', 'files', 'array-line', 'array', 'ready', 'sql', 'run', 'stop', 'status', 'error', 'results',
+const [fileList, arrayLine, arrayMenu, readyMenu, sqlText, runButton, stopButton, statusLine, errorBox, results] = [
+  'files', 'array-line', 'array', 'ready', 'sql', 'run', 'stop', 'status', 'error', 'results',
 ].map(element);
 
 const SMALL_PICTURE = 256;
 
-/** path -> { blob, isMade }: what the visitor has dropped, and what SQL has made. */
+/** path -> { blob, isMade }: what the visitor has dropped, and what SQL has made. A URL has no blob. */
 const files = new Map();
 let chosen = null; // { path, content }
 let compiled = null;
 let readySql = ''; // what the menu has put into the text last
 let pictures = []; // URLs of pictures that are shown
+let page = null; // { worker, source }: the script of the worker, and what all of some paths are in SQL
 
 // ---- the worker ----
 
@@ -50,7 +52,7 @@ function heard({ data: { number, answer, error, isBroken, result, progress, made
 
 /** Starts a worker with all files that there are. */
 async function start() {
-  worker = new Worker('worker.js', { type: 'module' });
+  worker = new Worker(page.worker, { type: 'module' });
   worker.onmessage = heard;
   worker.onerror = (event) => dismiss(event.message || 'The worker of this page could not be loaded.', true);
   const { version, sqlite, troubles } = await ask('begin', { module: compiled, files: [...files].map(([path, file]) => ({ path, ...file })) });
@@ -89,7 +91,7 @@ function showProgress() {
   if (seconds >= 0.5) statusLine.textContent = `${seconds.toFixed(0)} s, ${megabytes(running.bytes)} read`;
 }
 
-function showError(text) {
+export function showError(text) {
   errorBox.textContent = text;
 }
 
@@ -141,26 +143,38 @@ function showResult(result) {
 
 // ---- running ----
 
-async function run() {
-  if (document.body.dataset.state !== 'ready') return;
-  clearResults();
+/** Shows that something is going on while it is, unless something is already. */
+async function busily(work) {
+  if (document.body.dataset.state !== 'ready') return work();
   setState('busy');
   running = { began: performance.now(), bytes: 0, timer: setInterval(showProgress, 250) };
   statusLine.textContent = 'At work …';
-  let said = '';
   try {
-    const { seconds, bytes } = await ask('run', { sql: sqlText.value });
-    said = `Done in ${seconds.toFixed(seconds < 1 ? 3 : 1)} s, ${size(bytes)} read.`;
-    if (results.childElementCount === 0) said += ' There are no rows to show.';
-  } catch (error) {
-    showError(error.message);
-    if (error.isBroken) await restart('The page was started anew.');
-    else said = statusLine.textContent = '';
+    return await work();
   } finally {
     clearInterval(running.timer);
+    if (document.body.dataset.state === 'busy') setState('ready');
   }
-  if (said) statusLine.textContent = said;
-  if (document.body.dataset.state === 'busy') setState('ready');
+}
+
+function doneText({ seconds, bytes, requests }) {
+  const by = requests === null ? '' : ` by ${requests.toLocaleString('en')} request${requests === 1 ? '' : 's'}`;
+  const rows = results.childElementCount === 0 ? ' There are no rows to show.' : '';
+  return `Done in ${seconds.toFixed(seconds < 1 ? 3 : 1)} s, ${size(bytes)} read${by}.${rows}`;
+}
+
+async function run() {
+  if (document.body.dataset.state !== 'ready') return;
+  clearResults();
+  await busily(async () => {
+    try {
+      statusLine.textContent = doneText(await ask('run', { sql: sqlText.value }));
+    } catch (error) {
+      showError(error.message);
+      if (error.isBroken) await restart('The page was started anew.');
+      else statusLine.textContent = '';
+    }
+  });
 }
 
 /** A new worker, with the same files. What SQL has made in memory, tables and views, is gone. */
@@ -186,7 +200,8 @@ async function stop() {
 function fileLine(path, { blob, isMade }) {
   const chooses = made('input', { type: 'radio', name: 'file', value: path, checked: chosen?.path === path, onchange: () => choose(path) });
   const line = made('li', { className: chosen?.path === path ? 'chosen' : '' });
-  line.append(made('label', {}, chooses, ` ${path}`), made('span', { className: 'quiet', textContent: size(blob.size) }));
+  line.append(made('label', {}, chooses, ` ${path}`));
+  if (blob) line.append(made('span', { className: 'quiet', textContent: size(blob.size) }));
   if (isMade) line.append(made('a', { href: URL.createObjectURL(blob), download: path.split('/').pop(), textContent: 'Download' }));
   line.append(made('button', { type: 'button', textContent: 'Remove', ariaLabel: `Remove ${path}`, onclick: () => remove(path) }));
   return line;
@@ -209,7 +224,7 @@ function takeMade(list) {
 }
 
 /** [{ path, blob }] are added; the first of them is chosen. */
-async function add(list) {
+export async function add(list) {
   const added = list.filter(({ path }) => path !== '');
   if (added.length === 0) return;
   if (document.body.dataset.state !== 'ready') {
@@ -235,12 +250,14 @@ async function remove(path) {
 
 async function choose(path) {
   chosen = null;
+  const said = statusLine.textContent;
   try {
-    if (path !== undefined) chosen = { path, content: await ask('describe', { path }) };
+    if (path !== undefined) chosen = { path, content: await busily(() => ask('describe', { path })) };
   } catch (error) {
     chosen = { path, content: { arrays: [] } };
     showError(error.message);
   }
+  statusLine.textContent = said;
   const arrays = chosen?.content.arrays ?? [];
   arrayMenu.replaceChildren(...arrays.map(({ name, dtype, shape }, i) => made('option', { value: i, textContent: `${name} ${dtype ?? ''} [${shape}]` })));
   arrayLine.hidden = arrays.length < 2;
@@ -253,7 +270,7 @@ async function choose(path) {
 /** The menu for what is chosen now. The same query stays chosen, or the one of that name for another array. */
 function showReady() {
   const others = [...files.keys()].filter((path) => path !== chosen?.path && !/\.(db|sqlite3?)$/i.test(path));
-  const groups = readyQueries(chosen, Number(arrayMenu.value), others);
+  const groups = readyQueries(chosen, Number(arrayMenu.value), others, page.source([...files.keys()]));
   const before = { sql: readyMenu.value, label: readyMenu.selectedOptions[0]?.textContent };
   const option = ([label, sql]) => made('option', { textContent: label, value: sql });
   readyMenu.replaceChildren(...groups.map(([label, queries]) => made('optgroup', { label }, ...queries.map(option))));
@@ -267,63 +284,34 @@ function takeReady() {
   sqlText.value = readySql = readyMenu.value;
 }
 
-// ---- what is dropped ----
-
-/** [{ path, blob }] of an entry of the file system, folders with all that is in them. */
-async function entryFiles(entry) {
-  if (entry.isFile) return [{ path: entry.fullPath.replace(/^\/+/, ''), blob: await new Promise((resolve, reject) => entry.file(resolve, reject)) }];
-  const reader = entry.createReader();
-  const found = [];
-  for (;;) { // a hundred at a time
-    const entries = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-    if (entries.length === 0) return found;
-    for (const each of entries) found.push(...(await entryFiles(each)));
-  }
-}
-
-async function dropped(transfer) {
-  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
-  if (entries.length === 0) return [...transfer.files].map((blob) => ({ path: blob.name, blob }));
-  return (await Promise.all(entries.map(entryFiles))).flat();
-}
-
-async function takeChosen({ target }) {
-  const list = [...target.files].map((blob) => ({ path: blob.webkitRelativePath || blob.name, blob }));
-  target.value = ''; // so that the same file can be chosen again
-  await add(list);
-}
+// ---- the beginning ----
 
 function listen() {
   runButton.onclick = run;
   stopButton.onclick = stop;
   readyMenu.onchange = takeReady;
   arrayMenu.onchange = showReady;
-  chooser.onchange = folderChooser.onchange = takeChosen;
   document.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) run();
     if (event.key === 'Escape') stop();
   });
-  document.addEventListener('dragover', (event) => {
-    event.preventDefault();
-    drop.classList.add('over');
-  });
-  document.addEventListener('dragleave', () => drop.classList.remove('over'));
-  document.addEventListener('drop', async (event) => {
-    event.preventDefault();
-    drop.classList.remove('over');
-    await dropped(event.dataTransfer).then(add, (error) => showError(error.message));
-  });
 }
 
-try {
-  compiled = await compile();
-  await start();
-  listen();
-  showReady();
-  statusLine.textContent = 'Ready.';
-  setState('ready');
-} catch (error) {
-  showError(`The page could not be started: ${error.message}`);
-  statusLine.textContent = '';
-  setState('broken');
+/** Begins a page. Whether it works. */
+export async function begin(about) {
+  page = about;
+  try {
+    compiled = await compile();
+    await start();
+    listen();
+    showReady();
+    statusLine.textContent = 'Ready.';
+    setState('ready');
+    return true;
+  } catch (error) {
+    showError(`The page could not be started: ${error.message}`);
+    statusLine.textContent = '';
+    setState('broken');
+    return false;
+  }
 }

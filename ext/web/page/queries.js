@@ -3,13 +3,15 @@
 const literal = (text) => `'${text.replaceAll("'", "''")}'`;
 const identifier = (text) => `"${text.replaceAll('"', '""')}"`;
 
-const ALL_FILES = literal('**/*.{npy,npz,ten,tar,tar.gz,tgz,safetensors,gguf,pt,pth,pkl,joblib}');
 const MOST_ITEMS_OF_A_PICTURE = 1 << 24;
 const MOST_COMPARED = 8;
 
 const isNumber = (dtype) => /^(bool|u?int|float|bfloat)/.test(dtype ?? '');
 const isInteger = (dtype) => /^(bool|u?int)/.test(dtype ?? '');
 const size = (shape) => shape.reduce((product, n) => product * n, 1);
+
+/** The last part of a path; a URL's is before its query. */
+const baseName = (path) => path.replace(/^(https?:\/\/[^?#]*).*$/s, '$1').split('/').pop();
 
 function withoutFiles() {
   const made = `SELECT * FROM npy_write('wave.npy', (
@@ -19,10 +21,10 @@ SELECT npy_plot(array, 'wave.npy') AS plot FROM npy_file('wave.npy');`;
   return [['An array made by SQL, for who has none at hand', made]];
 }
 
-function ofAllFiles() {
+function ofAllFiles(source) {
   return [
-    ['All files: what is in them', `SELECT path, name, dtype, shape, nbytes, error\n  FROM npy_meta(${ALL_FILES}, 'row');`],
-    ['All files: which have NaN or infinities', `SELECT path, name, count, nulls, infs, min, max, error\n  FROM npy_stats(${ALL_FILES})\n WHERE on_error = 'row' AND (nulls > 0 OR infs > 0 OR error IS NOT NULL);`],
+    ['All files: what is in them', `SELECT path, name, dtype, shape, nbytes, error\n  FROM npy_meta(${literal(source)}, 'row');`],
+    ['All files: which have NaN or infinities', `SELECT path, name, count, nulls, infs, min, max, error\n  FROM npy_stats(${literal(source)})\n WHERE on_error = 'row' AND (nulls > 0 OR infs > 0 OR error IS NOT NULL);`],
   ];
 }
 
@@ -36,7 +38,7 @@ function ofFormat(path, format) {
       ['The largest tensors', `SELECT name, dtype, shape, nbytes\n  FROM npy_meta(${source}) ORDER BY nbytes DESC LIMIT 20;`],
     ];
   }
-  if (!/\.(tar|tgz|tar\.gz)$/i.test(path)) return [];
+  if (!/\.(tar|tgz|tar\.gz)$/i.test(baseName(path))) return [];
   return [
     ['Members of the tar', `SELECT idx, name, key, ext, type, size\n  FROM tar_members(${source});`],
     ['Samples, one a row', `DROP TABLE IF EXISTS temp.samples;\nCREATE VIRTUAL TABLE temp.samples USING wds(${source});\nSELECT * FROM temp.samples LIMIT 20;`],
@@ -72,7 +74,7 @@ function ofNumbers({ path, title, from, file, array: { dtype, shape, ndim } }) {
   }
   if (isInteger(dtype)) queries.push(['Different values', `SELECT value, count\n  FROM npy_unique(${from}) ORDER BY count DESC LIMIT 50;`]);
   if (isNumber(dtype) && !dtype.startsWith('bfloat') && !/float[468](_|$)/.test(dtype)) {
-    const name = `${path.split('/').pop().replace(/\.[^.]*$/, '')}-float32.npy`;
+    const name = `${baseName(path).replace(/\.[^.]*$/, '')}-float32.npy`;
     queries.push(['Write it as float32, to download', `SELECT * FROM npy_write(${literal(name)}, (\n  SELECT npy_astype(array, '<f4') FROM ${file}));`]);
   }
   return queries;
@@ -104,9 +106,9 @@ function ofDatabase({ database, tables }) {
 
 /**
  * Groups of ready queries: [[heading, [[label, sql]]]]. `chosen` is { path, content }, what the worker has said of a
- * file, or null; `index` the array of it that was chosen; `others` the paths of other files.
+ * file, or null; `index` the array of it that was chosen; `others` the paths of other files; `source` all files in SQL.
  */
-export function readyQueries(chosen, index, others) {
+export function readyQueries(chosen, index, others, source) {
   if (chosen === null) return [['Without a file', withoutFiles()]];
   const { path, content } = chosen;
   const groups = [];
@@ -120,6 +122,6 @@ export function readyQueries(chosen, index, others) {
     if (isSound) groups.push([array.name === '' ? 'The array' : `The array ${array.name}`, ofArray(path, array, content.arrays.length > 1)]);
     if (isSound && others.length > 0) groups.push(['Two files', ofComparison(path, others)]);
   }
-  if (others.length > 0) groups.push(['All files', ofAllFiles()]);
+  if (others.length > 0) groups.push(['All files', ofAllFiles(source)]);
   return groups;
 }

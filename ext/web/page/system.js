@@ -69,7 +69,6 @@ class DroppedFile {
 
   slice(at, nbytes) {
     const bytes = new Uint8Array(new FileReaderSync().readAsArrayBuffer(this.blob.slice(at, at + nbytes)));
-    this.system.counters.slices++;
     this.system.counters.bytes += bytes.length;
     if (bytes.length < Math.min(nbytes, this.size - at)) throw new Error('it has become shorter');
     return bytes;
@@ -154,7 +153,7 @@ export class System {
   constructor(onRead) {
     this.root = new Folder();
     this.descriptors = [null, null, null, { file: this.root, at: 0 }];
-    this.counters = { slices: 0, bytes: 0 };
+    this.counters = { bytes: 0 };
     this.troubles = [];
     this.blocks = new Blocks();
     this.onRead = onRead;
