@@ -105,7 +105,7 @@ debian: ## Make Debian's source package in .build/debian, and the folder where d
 	@$(PYTHON) -B ext/tools/debian_source.py .build/debian
 
 .PHONY: web
-web: ## Make the page for browsers, .build/web: static files that answer SQL from files dropped on them (npm, PyPI, Debian's sources)
+web: ## Make the pages for browsers, .build/web: static files that answer SQL from files dropped on them, or at URLs (npm, PyPI, Debian's sources)
 	@sh ext/tools/install-packages.sh demo cross web
 	@$(PYTHON) -B ext/web/build.py .build/web
 
