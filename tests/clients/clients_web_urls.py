@@ -168,7 +168,7 @@ def test_only_bytes_that_are_needed_are_read(visit, server):
 
 WRONG = {
     # fault: what is said after the URL, and how many requests that took
-    "foreign": ("no answer that this page may read: the server must send Access-Control-Allow-Origin (CORS), an https page reads no http, or the network failed)", 2),
+    "foreign": ("no answer that this page may read: the server must send Access-Control-Allow-Origin (CORS), with a 404, too, which this may be; an https page reads no http; or the network failed)", 2),
     "hidden": (f"a change would go unnoticed, as neither ETag nor Last-Modified can be read: {EXPOSE})", 1),
     "headless_and_hidden": ("its length cannot be read: the server must answer HEAD with Content-Length, or send Access-Control-Expose-Headers: ETag, Content-Range)", 2),
     "whole": ("the server answers 200, the whole file, to a request for bytes 0-65535; npyext needs ranges (206)", 2),

@@ -284,16 +284,18 @@ __attribute__((export_name("page_answer"))) void page_answer(sqlite3_context *co
 
 static void ask_worker(sqlite3_context *context, int nargs, sqlite3_value **args) {
     (void)nargs;
+    const int *question = sqlite3_user_data(context);
     const unsigned char *asked = sqlite3_value_text(args[0]);
-    page_remote(context, (int)(intptr_t)sqlite3_user_data(context), asked, sqlite3_value_bytes(args[0]));
+    page_remote(context, *question, asked, sqlite3_value_bytes(args[0]));
 }
 
 /* Defines the functions through which npyext reads URLs (ext/core/remote_host.h): one of SQLite's codes. */
 __attribute__((export_name("page_read_urls"))) int page_read_urls(sqlite3 *db) {
     static const char *const names[] = {"npyext_remote_info", "npyext_remote_read", "npyext_remote_glob"};
+    static int questions[] = {0, 1, 2};
     int code = SQLITE_OK;
-    for (intptr_t question = 0; code == SQLITE_OK && question < 3; question++)
-        code = sqlite3_create_function(db, names[question], 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
-                                       (void *)question, ask_worker, NULL, NULL);
+    for (int i = 0; code == SQLITE_OK && i < 3; i++)
+        code = sqlite3_create_function(db, names[i], 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, &questions[i],
+                                       ask_worker, NULL, NULL);
     return code;
 }

@@ -16,7 +16,7 @@ const CHANGED = 'changed';
 // npyext shows some 200 characters of a text, and nothing after a question mark.
 const NO_LISTING = 'HTTP lists no files: name each URL, or put what differs into braces, {a,b} or {000..127}';
 const NOT_LISTED = 'this page asks only servers that a URL in its list names: add this one there';
-const NO_ANSWER = 'no answer that this page may read: the server must send Access-Control-Allow-Origin (CORS), an https page reads no http, or the network failed';
+const NO_ANSWER = 'no answer that this page may read: the server must send Access-Control-Allow-Origin (CORS), with a 404, too, which this may be; an https page reads no http; or the network failed';
 const BROKEN_OFF = 'the connection failed or ended early, or the answer has no Access-Control-Allow-Origin (CORS), which the server must send with each';
 const NO_VERSION = 'a change would go unnoticed, as neither ETag nor Last-Modified can be read: the server must send Access-Control-Expose-Headers: ETag, Content-Range';
 const NO_LENGTH = 'its length cannot be read: the server must answer HEAD with Content-Length, or send Access-Control-Expose-Headers: ETag, Content-Range';
