@@ -318,15 +318,20 @@ static bool is_zip_by_name(const char *path) {
 }
 
 /* Asks at once for the first bytes of the URLs from file number index on, or for the ranges that are meant of
- * them: of one at first, and each time of twice as many. */
+ * them: of one at first, and each time of twice as many. Only of one if so much is read of each file that they
+ * would not be kept until they are wanted. */
 static npyx_status files_expect(npyext_connection *connection, npyext_files *files, size_t index,
                                 npyx_error *error) {
     npyx_remote_wish wishes[NPYX_REMOTE_AHEAD_NFILES_MOST];
     int64_t nwishes = 0, most = files->nexpected + 1;
+    int64_t nbytes = connection->host.counters.remote_bytes;
     if ((int64_t)index < files->nexpected)
         return NPYX_OK;
     if (most > NPYX_REMOTE_AHEAD_NFILES)
         most = NPYX_REMOTE_AHEAD_NFILES;
+    if (nbytes - files->expected_at > NPYX_REMOTE_KEPT_NBYTES / 4)
+        most = 1;
+    files->expected_at = nbytes;
     for (size_t i = index; i < files->paths.npaths && nwishes < most; i++) {
         const npyext_part part = npyext_files_part(files, i);
         bool is_range = part.is_range && part.nbytes <= NPYX_REMOTE_RANGE_NBYTES;

@@ -22,6 +22,7 @@ typedef struct npyext_files {
     int64_t nopened;         /* so far, in order from the first */
     npyx_files_ahead *ahead; /* NULL: files are not being opened ahead */
     int64_t nexpected;       /* URLs asked for so far, in order from the first */
+    int64_t expected_at;     /* what the host had read by then (remote_bytes) */
 } npyext_files;
 
 /* Finds the files of a source, which must outlive them. Zero-initialise files with paths.arena.host set;

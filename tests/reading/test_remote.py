@@ -103,6 +103,13 @@ def test_a_search_for_nan_reads_each_byte_once(db, host):
     assert len(names) < 60
 
 
+def test_first_bytes_of_large_files_are_not_asked_for_too_early(db, host):
+    """They would not be kept until they are wanted."""
+    host.files.update({f"s3://b/{i}.npy": npy_bytes(np.zeros(4_000_000)) for i in range(5)})
+    assert ask(db, "SELECT sum(nulls) FROM npy_stats('s3://b/*.npy')") == [(0,)]
+    assert host.take()[1] == {url: len(contents) for url, contents in host.files.items()}
+
+
 def test_a_checkpoint_is_surveyed_by_its_directory_and_pickle(db, host):
     tree = {f"w{i}": tensor("FloatStorage", str(i), 100_000, 0, (100_000,), (1,)) for i in range(20)}
     host.files["s3://b/x.pt"] = torch_zip(tree, {str(i): bytes(400_000) for i in range(20)})
