@@ -131,11 +131,13 @@ static const char *answer_text(const host_call *call, int column, size_t *nbytes
     return text == NULL ? "" : text;
 }
 
-/* A length as a column of an entry; -1 if it is none. */
+/* A length as a column of an entry; -1 if it is none. So far below 2^63 that nothing overflows beyond an end.
+ */
 static int64_t answer_nbytes(const host_call *call, int column) {
-    bool is_length = sqlite3_column_type(call->statement, column) == SQLITE_INTEGER &&
-                     sqlite3_column_int64(call->statement, column) >= 0;
-    return is_length ? sqlite3_column_int64(call->statement, column) : -1;
+    int64_t nbytes = sqlite3_column_int64(call->statement, column);
+    bool is_length = sqlite3_column_type(call->statement, column) == SQLITE_INTEGER && nbytes >= 0 &&
+                     nbytes < INT64_MAX / 2;
+    return is_length ? nbytes : -1;
 }
 
 /* ---- the three questions ---- */

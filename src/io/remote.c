@@ -39,8 +39,8 @@ struct npyx_remote {
     remote_file *files; /* as many as URLs */
     int64_t capacity_nfiles;
     int64_t nserials;
-    int64_t clock; /* counts uses of blocks */
-    remote_block blocks[REMOTE_MAX_NBLOCKS];
+    int64_t clock;        /* counts uses of blocks */
+    remote_block *blocks; /* REMOTE_MAX_NBLOCKS; NULL: nothing was read yet */
     bool is_asking;
     /* the question that is being asked: */
     npyx_remote_range *ranges;
@@ -103,8 +103,9 @@ void npyx_remote_free(npyx_remote *remote) {
         npyx_free(host, remote->files[i].version);
         npyx_free(host, remote->files[i].reason);
     }
-    for (int i = 0; i < REMOTE_MAX_NBLOCKS; i++)
+    for (int i = 0; i < REMOTE_MAX_NBLOCKS && remote->blocks != NULL; i++)
         npyx_free(host, remote->blocks[i].bytes);
+    npyx_free(host, remote->blocks);
     npyx_free(host, remote->files);
     npyx_free(host, remote->ranges);
     npyx_name_set_clear(&remote->urls);
@@ -273,7 +274,7 @@ static int kept_nblocks(void) {
 }
 
 static remote_block *block_find(npyx_remote *remote, int64_t serial, int64_t number) {
-    for (int i = 0; i < REMOTE_MAX_NBLOCKS; i++) {
+    for (int i = 0; i < REMOTE_MAX_NBLOCKS && remote->blocks != NULL; i++) {
         remote_block *block = &remote->blocks[i];
         if (block->serial == serial && block->number == number) {
             block->used_at = ++remote->clock;
@@ -295,6 +296,9 @@ static remote_block *block_oldest(npyx_remote *remote) {
 
 static npyx_status block_keep(npyx_remote *remote, int64_t serial, int64_t number, const uint8_t *bytes,
                               size_t nbytes, npyx_error *error) {
+    if (remote->blocks == NULL)
+        remote->blocks = npyx_alloc_array_zeroed(remote->host, REMOTE_MAX_NBLOCKS, sizeof remote->blocks[0]);
+    NPYX_TRY(npyx_check_memory(remote->blocks, error));
     remote_block *block = block_oldest(remote);
     block->serial = 0;
     NPYX_TRY(npyx_renew(remote->host, &block->bytes, &block->capacity_nbytes, nbytes, error));
@@ -336,14 +340,13 @@ static npyx_status ask_for_block(npyx_remote *remote, int64_t file, int64_t numb
     return NPYX_OK;
 }
 
-/* Adds the blocks of a range that are not kept, as far as the question has room for them. */
-static npyx_status ask_for(npyx_remote *remote, int64_t file, int64_t off, int64_t end_off,
+/* Adds the blocks of a range that are not kept, as far as they exist and the question has room for them. */
+static npyx_status ask_for(npyx_remote *remote, int64_t file, int64_t off, int64_t nbytes,
                            int64_t *room_nbytes, npyx_error *error) {
     const remote_file *noted = &remote->files[file];
-    if (off < 0)
-        off = 0;
-    if (end_off > noted->nbytes)
-        end_off = noted->nbytes;
+    if (off < 0 || off >= noted->nbytes)
+        return NPYX_OK;
+    int64_t end_off = nbytes < noted->nbytes - off ? off + nbytes : noted->nbytes;
     for (int64_t number = off / NPYX_REMOTE_BLOCK_NBYTES;
          number * NPYX_REMOTE_BLOCK_NBYTES < end_off && *room_nbytes >= NPYX_REMOTE_BLOCK_NBYTES; number++) {
         if (block_find(remote, noted->serial, number) != NULL)
@@ -439,7 +442,7 @@ static npyx_status source_fetch(remote_source *source, int64_t off, size_t nbyte
     if (end_off - off > room_nbytes)
         end_off = off + room_nbytes;
     NPYX_TRY(ask_begin(remote, error));
-    NPYX_TRY(ask_for(remote, source->file, off, end_off, &room_nbytes, error));
+    NPYX_TRY(ask_for(remote, source->file, off, end_off - off, &room_nbytes, error));
     NPYX_TRY(ask_read(remote, error));
     source->run_nbytes = end_off - off;
     source->run_end_off =
@@ -471,8 +474,8 @@ static npyx_status remote_read(npyx_source *base, int64_t off, void *bytes, size
 }
 
 /* What fails is asked again when it is wanted. */
-static npyx_status expect_end(npyx_status status, npyx_error *error) {
-    return status == NPYX_NOMEM || status == NPYX_INTERRUPTED ? npyx_fail_again(error, error) : NPYX_OK;
+static npyx_status expect_end(npyx_status status) {
+    return status == NPYX_NOMEM || status == NPYX_INTERRUPTED ? status : NPYX_OK;
 }
 
 static npyx_status remote_source_expect(npyx_source *base, const npyx_extent *extents, int64_t n,
@@ -484,9 +487,8 @@ static npyx_status remote_source_expect(npyx_source *base, const npyx_extent *ex
         return NPYX_OK;
     NPYX_TRY(ask_begin(remote, error));
     for (int64_t i = 0; i < n; i++)
-        NPYX_TRY(ask_for(remote, source->file, extents[i].off, extents[i].off + extents[i].nbytes,
-                         &room_nbytes, error));
-    return expect_end(ask_read(remote, error), error);
+        NPYX_TRY(ask_for(remote, source->file, extents[i].off, extents[i].nbytes, &room_nbytes, error));
+    return expect_end(ask_read(remote, error));
 }
 
 static const npyx_source_ops remote_source_ops = {.read = remote_read, .expect = remote_source_expect};
@@ -521,16 +523,18 @@ npyx_status npyx_remote_expect(npyx_host *host, const npyx_remote_wish *wishes, 
         nasked += !is_answered(&remote->files[numbers[nasked]]);
     }
     if (nasked > 0)
-        NPYX_TRY(expect_end(ask_info(remote, numbers, nasked, error), error));
+        NPYX_TRY(expect_end(ask_info(remote, numbers, nasked, error)));
     int64_t room_nbytes = question_nbytes(remote);
     NPYX_TRY(ask_begin(remote, error));
     for (int64_t i = 0; i < nwishes; i++) {
-        int64_t number, end_off = wishes[i].off + wishes[i].nbytes;
+        int64_t number;
         NPYX_TRY(number_of(remote, wishes[i].url, &number, error));
-        int64_t nbytes = remote->files[number].nbytes;
-        NPYX_TRY(ask_for(remote, number, wishes[i].off, end_off, &room_nbytes, error));
+        int64_t nbytes = remote->files[number].nbytes, end_nbytes = NPYX_REMOTE_BLOCK_NBYTES;
+        if (end_nbytes > nbytes)
+            end_nbytes = nbytes;
+        NPYX_TRY(ask_for(remote, number, wishes[i].off, wishes[i].nbytes, &room_nbytes, error));
         if (wishes[i].with_end)
-            NPYX_TRY(ask_for(remote, number, nbytes - NPYX_REMOTE_BLOCK_NBYTES, nbytes, &room_nbytes, error));
+            NPYX_TRY(ask_for(remote, number, nbytes - end_nbytes, end_nbytes, &room_nbytes, error));
     }
-    return expect_end(ask_read(remote, error), error);
+    return expect_end(ask_read(remote, error));
 }

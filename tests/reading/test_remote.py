@@ -269,6 +269,16 @@ def test_a_wrong_answer_is_an_error_that_names_the_url(db, host, wrong, kind):
     assert ask(db, "SELECT count(*) FROM npy_rows('s3://b/x.npy?sig=secret')") == [(300,)]
 
 
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.tar", "x.safetensors", "x.pt", "x.gguf"])
+@pytest.mark.parametrize("size", [2**61, 2**62 - 2, 2**62, 2**63 - 1, 2**64])
+def test_a_length_that_is_claimed_is_only_a_length(db, host, name, size):
+    host.files[f"s3://b/{name}"] = npy_bytes(np.arange(3))
+    host.answer = lambda name, question, answer: json.dumps([[size, "v"]]) if name == "info" else answer
+    source = json.dumps({"path": f"s3://b/{name}", "offset": 2**63 - 1, "nbytes": 5})
+    for source in (f"s3://b/{name}", source):
+        assert error_of(db, "SELECT count(*) FROM npy_rows(?)", source).startswith(f"npyext: s3://b/{name}: ")
+
+
 @pytest.mark.parametrize("kind", ["raises", "a text", "NULL", "more", "no JSON", "an object"])
 def test_a_listing_that_fails_is_no_empty_answer(db, host, kind):
     host.files["s3://b/x.npy"] = npy_bytes(np.arange(3))
