@@ -29,6 +29,7 @@ import fresh  # noqa: E402
 import growth  # noqa: E402
 import peers  # noqa: E402
 import shell  # noqa: E402
+import slow_files  # noqa: E402
 from fresh import FOLDER, Unmeasured, path  # noqa: E402
 from tables import figure, lines  # noqa: E402
 
@@ -273,6 +274,13 @@ def row_29():
     (bound,) = query(f"SELECT {fifth}")()
     ask = lambda sql, *parameters: query(f"SELECT sum(npy_dot(array, {sql})) FROM {rows}", *parameters)
     return timed_in_python(ask("?", bound), ask(fifth), turns=5)
+
+
+def row_28():
+    files = slow_files.Slow(path("many"))
+    peer = lambda: len(slow_files.one_after_the_other(files, "0[0-9]/*.npy"))
+    ours = lambda: slow_files.connect(files).execute("SELECT count(shape) FROM npy_meta('slow://0[0-9]/*.npy')").fetchone()[0]
+    return timed_in_python(peer, ours, turns=3)
 
 
 def row_26():
@@ -588,6 +596,7 @@ ROWS = [
     Row("26", "npy_stats of npy_concat of 100 files of 4 MB", "the same in one file", 1.2, row_26, ["large.npy", "parts"]),
     Row("27", "names, dtypes, shapes of a .pt of 1,000 tensors, 1 GB, the shell's whole process",
         "PyTorch 2.6, load(mmap=True) and a loop, without its import", 0.25, row_27, []),
+    Row("28", "a survey of 1,000 files elsewhere, 20 ms a request", "one request after the other", 1 / 12, row_28, ["many"]),
     Row("29", "npy_dot of 1M × 128 float32 with a query from a subquery", "with a bound parameter", 1.2, row_29, ["vectors.npy"]),
     Row("L3", "row 3", "reading the file by pread with as many threads", 4 / 3, row_l3, ["large.npy"]),
     Row("L4", "row 4", "the same", 4 / 3, row_l4, ["large.npy"]),

@@ -107,7 +107,8 @@ class _Opened:
     def urls(self, pattern, paths):
         """The URLs of paths that were listed, spelled like the pattern up to its first wildcard."""
         head = pattern[: re.search(r"[*?[]", pattern).start()].rpartition("/")[0] + "/"
-        prefix = self.path(head).rstrip("/") + "/"
+        prefix = self.path(head).rstrip("/")
+        prefix += "/" if prefix else ""
         for path in paths:
             yield head + path[len(prefix) :] if path.startswith(prefix) else self.filesystem.unstrip_protocol(path)
 
