@@ -66,7 +66,7 @@
     T(NPYX_SWAPPED_NBYTES, 1 << 16, 64)              /* bytes of a .ten swapped at a time */ \
     T(NPYX_KEPT_OBJECTS_NBYTES, 1 << 26, 64)         /* objects that a host keeps with their archives */ \
     /* ---- stat: chunks that stay in a first-level cache, multiples of a vector's length ---- */ \
-    T(NPYX_CALC_NELEM, 1 << 12, 64)                  /* items made at a time by each operation of an expression */ \
+    T(NPYX_CALC_NELEM, 1 << 13, 64)                  /* items made at a time by each operation of an expression */ \
     T(NPYX_CONCAT_AHEAD_NBYTES, 1 << 23, 64)         /* parts of a concatenation that begin within this are opened ahead */ \
     T(NPYX_STATS_NELEM, 1 << 10, 64)                 /* of the two passes of statistics */ \
     T(NPYX_DIFFERENCE_NELEM, 512, 64)                /* of comparisons */ \

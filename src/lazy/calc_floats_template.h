@@ -16,8 +16,7 @@
         const CALC_ITEM *a = x, *b = y;                                                                      \
         __typeof__((type)0) *out = made;                                                                     \
         (void)b;                                                                                             \
-        for (int64_t i = 0; i < nelem; i++)                                                                  \
-            out[i] = expression;                                                                             \
+        CALC_EACH(out[i] = expression;)                                                                      \
         return false;                                                                                        \
     }
 

@@ -18,9 +18,7 @@
         __typeof__((type)0) *out = made;                                                                     \
         CALC_ITEM fault = 0;                                                                                 \
         (void)b;                                                                                             \
-        for (int64_t i = 0; i < nelem; i++) {                                                                \
-            __VA_ARGS__                                                                                      \
-        }                                                                                                    \
+        CALC_EACH(__VA_ARGS__)                                                                               \
         return CALC_HAS_FAULT(fault);                                                                        \
     }
 

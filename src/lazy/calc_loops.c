@@ -8,6 +8,19 @@
 
 #include "base/simd.h"
 
+/* A loop over a block's items, most of them in pieces of one length: with -O2 gcc vectorises only loops of
+ * which it knows how often they run. */
+enum { CALC_PIECE_NELEM = 256 };
+#define CALC_EACH(...)                                                                                       \
+    int64_t nwhole = nelem - nelem % CALC_PIECE_NELEM;                                                       \
+    for (int64_t first = 0; first < nwhole; first += CALC_PIECE_NELEM)                                       \
+        for (int64_t i = first; i < first + CALC_PIECE_NELEM; i++) {                                         \
+            __VA_ARGS__                                                                                      \
+        }                                                                                                    \
+    for (int64_t i = nwhole; i < nelem; i++) {                                                               \
+        __VA_ARGS__                                                                                          \
+    }
+
 #define CALC_WORD      i1
 #define CALC_ITEM      int8_t
 #define CALC_UNSIGNED  unsigned

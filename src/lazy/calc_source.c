@@ -31,7 +31,8 @@ typedef struct calc_input {
 
 typedef struct calc_state {
     bool is_busy;
-    uint8_t *slots; /* nslots of them, then one for each operand, then the spare ones */
+    uint8_t *memory; /* of the slots */
+    uint8_t *slots;  /* nslots of them, then one for each operand, then the spare ones */
     uint16_t *notes;
     const uint8_t *items[NPYX_EXPRESSION_MAX_NNODES]; /* by step */
     bool has_notes[NPYX_EXPRESSION_MAX_NNODES];
@@ -49,8 +50,12 @@ typedef struct calc_source {
     calc_state *states; /* the first is the caller's */
 } calc_source;
 
+/* Slots begin at multiples of this, and have as much more room. */
+enum { SLOT_ALIGN_NBYTES = 64 };
+
 static size_t slot_nbytes(const calc_source *source) {
-    return (size_t)source->block_nelem * NPYX_CALC_MAX_ITEMSIZE;
+    size_t nbytes = (size_t)source->block_nelem * NPYX_CALC_MAX_ITEMSIZE;
+    return (nbytes / SLOT_ALIGN_NBYTES + 2) * SLOT_ALIGN_NBYTES;
 }
 
 static int count_slots(const npyx_calc *calc) {
@@ -136,13 +141,16 @@ static const uint8_t *spread(const calc_input *input, int64_t first, int64_t nel
     return out;
 }
 
-/* The bytes of a range of an operand's items, as they lie in its file. error is NULL on other threads than
- * the caller's. */
+/* The bytes of a range of an operand's items, as they lie in its file; what is read of them begins in the
+ * first bytes of scratch, a slot. error is NULL on other threads than the caller's. */
 static npyx_status calc_fetch(calc_input *input, bool is_aside, int64_t first, int64_t nelem,
                               uint8_t *scratch, const uint8_t **bytes, npyx_error *error) {
     int64_t off = input->view.off + first * input->dtype.itemsize;
     size_t nbytes = (size_t)(nelem * input->dtype.itemsize);
     uint32_t crc32;
+    /* The kernel copies several times slower to a place that is up to 31 bytes further than the file's,
+     * modulo a page. The items must remain aligned. */
+    scratch += (size_t)(input->source->file_off + off) & (SLOT_ALIGN_NBYTES - NPYX_CALC_MAX_ITEMSIZE);
     if (input->way == INPUT_WALKED) {
         *bytes = scratch;
         return npyx_item_walk_copy(&input->walk, first, nelem, scratch, error);
@@ -456,7 +464,7 @@ static void calc_close(npyx_source *base) {
         npyx_free(base->host, source->inputs[i].held);
     }
     for (int i = 0; i < source->nstates; i++) {
-        npyx_free(base->host, source->states[i].slots);
+        npyx_free(base->host, source->states[i].memory);
         npyx_free(base->host, source->states[i].notes);
     }
     npyx_free(base->host, source->inputs);
@@ -561,9 +569,10 @@ static npyx_status open_input(calc_source *source, int operand, npyx_error *erro
 static npyx_status open_state(calc_source *source, calc_state *state, npyx_error *error) {
     const npyx_calc *calc = source->calc;
     npyx_host *host = source->base.host;
-    state->slots = npyx_alloc_array(host, count_slots(calc), slot_nbytes(source));
+    state->memory = npyx_alloc_array(host, count_slots(calc) + 1, slot_nbytes(source));
     state->notes = npyx_alloc_array(host, (int64_t)calc->nslots * source->block_nelem, sizeof *state->notes);
-    NPYX_TRY(npyx_check_memory(state->slots == NULL ? NULL : state->notes, error));
+    NPYX_TRY(npyx_check_memory(state->memory == NULL ? NULL : state->notes, error));
+    state->slots = state->memory + (-(uintptr_t)state->memory & (SLOT_ALIGN_NBYTES - 1));
     for (int i = 0; i < calc->nsteps; i++) {
         const npyx_calc_step *step = &calc->steps[i];
         if (step->op != NPYX_OP_NUMBER || step->is_plain)
