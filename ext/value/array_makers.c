@@ -52,6 +52,22 @@ static npyx_status count_items(npyext_call *c, size_t nbytes, const npyx_dtype *
     return NPYX_OK;
 }
 
+/* A piece at a time, so that a gigabyte can be interrupted. */
+static npyx_status copy_data_items(npyext_call *c, const npyx_dtype *dtype, const char *data, int64_t nelem,
+                                   uint8_t *items) {
+    const int64_t itemsize = dtype->itemsize;
+    if (itemsize == 0) /* however many there are */
+        return NPYX_OK;
+    const int64_t piece_nelem = NPYX_MEMBER_PIECE_NBYTES / itemsize + 1;
+    for (int64_t i = 0, n; i < nelem; i += n) {
+        n = nelem - i < piece_nelem ? nelem - i : piece_nelem;
+        memcpy(items + i * itemsize, data + i * itemsize, (size_t)(n * itemsize));
+        npyx_element_swap(dtype, items + i * itemsize, n); /* from little-endian: its own inverse */
+        NPYX_TRY(npyx_poll(c->out.host, &c->error));
+    }
+    return NPYX_OK;
+}
+
 npyx_status npyext_npy_from_data(npyext_call *c) {
     const npyx_dtype *dtype = NULL;
     npyx_value data;
@@ -67,9 +83,7 @@ npyx_status npyext_npy_from_data(npyext_call *c) {
     NPYX_TRY(count_items(c, data.nbytes, dtype, shape, ndim, &nelem));
     NPYX_TRY(npyx_shape_resolve(shape, ndim, nelem, &c->error));
     NPYX_TRY(npyext_call_append_array(c, dtype, ndim, shape, nelem, &items));
-    memcpy(items, data.bytes, data.nbytes);
-    npyx_element_swap(dtype, items, nelem); /* from little-endian: the swap is its own inverse */
-    return NPYX_OK;
+    return copy_data_items(c, dtype, data.bytes, nelem, items);
 }
 
 /* ---- npy_member ---- */
