@@ -68,9 +68,27 @@ static npyx_status argument_read_value(npyx_arena *arena, const char *raw, const
     return NPYX_OK;
 }
 
+/* JSON's lists and Python's tuples are not read, but shown as they would be written here. */
+static npyx_status refuse_brackets(const char *text, npyx_error *error) {
+    char plain[80];
+    npyx_buffer shown = npyx_buffer_over(plain, sizeof plain);
+    const size_t nbytes = strlen(text);
+    const char *last = nbytes == 0 ? NULL : strchr("])}", text[nbytes - 1]);
+    if (last == NULL || *last == '\0' || strchr("[({", *text) == NULL ||
+        strchr(text, *last) != text + nbytes - 1)
+        return NPYX_OK;
+    for (const char *c = text; *c != '\0'; c++) {
+        if (strchr("[](){}'\"", *c) == NULL)
+            npyx_buffer_printf(&shown, "%c", *c);
+    }
+    return npyx_refuse(error, "a list has no brackets: write '%.*s' for %.*s",
+                       NPYX_SHOWN(npyx_buffer_text(&shown), shown.nbytes, 60), NPYX_SHOWN(text, nbytes, 80));
+}
+
 npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const char ***items, int *nitems,
                                     npyx_error *error) {
     size_t capacity_nitems = 1;
+    NPYX_TRY(refuse_brackets(text, error));
     for (const char *c = text; *c != '\0'; c++)
         capacity_nitems += *c == ',';
     *nitems = 0;
@@ -84,7 +102,7 @@ npyx_status npyext_table_parse_list(npyx_arena *arena, const char *text, const c
         size_t nbytes = is_quoted ? read_quoted(text, item) : strlen(item);
         const char *after = text + nbytes + strspn(text + nbytes, blanks);
         if (is_quoted && (nbytes == 0 || (*after != ',' && *after != '\0')))
-            return npyx_refuse(error, "in a list, %.*s is not a single quoted name",
+            return npyx_refuse(error, "in a list, %.*s is not a single quoted name, as in 'a, \"b, c\"'",
                                NPYX_SHOWN(text, strlen(text), 80));
         if (!is_quoted)
             trim_end(item);

@@ -31,12 +31,19 @@ static npyx_status wds_begin_columns(npyext_declaration *declaration, int64_t ne
     return NPYX_OK;
 }
 
+/* Whether a name is rather one of a list of Python's or JSON's, a pattern, names without commas, or nothing.
+ * Extensions that look like that are quoted. */
+static bool wds_is_other_list(const char *ext, bool has_quotes) {
+    return strchr("['\"", *ext) != NULL ||
+           (!has_quotes && (strchr(".*", *ext) != NULL || strpbrk(ext, " \t\n;|") != NULL));
+}
+
 /* The ASCII letters of extensions are in lower case, like those of members. */
 static npyx_status wds_add_named(npyext_declaration *declaration, char *ext, npyx_error *error) {
+    bool has_quotes = strchr(declaration->arguments[NPYEXT_TABLE_COLUMNS], '"') != NULL;
     for (char *c = ext; *c != '\0'; c++)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c | 0x20) : *c;
-    bool is_of_list = strchr("['\"", *ext) != NULL; /* Python's or JSON's, or there is nothing */
-    if (is_of_list || wds_is_first_column(ext))
+    if (wds_is_other_list(ext, has_quotes) || wds_is_first_column(ext))
         return npyx_refuse(error, "columns must list extensions, as in columns='jpg, cls'; '%.*s' is not one",
                            NPYX_SHOWN(ext, strlen(ext), 80));
     if (!npyx_utf8_is_valid(ext, strlen(ext)))
