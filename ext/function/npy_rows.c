@@ -11,6 +11,7 @@ typedef struct rows_cursor {
     npyext_range range;       /* the rows asked for, as the file counts */
     int64_t last;             /* of those rows, the last in the open array */
     npyx_reader reader;
+    bool goes_on; /* from the row after the block of the last look-up: rows after these will be wanted, too */
     bool needs_swap;
     int64_t raw_nbytes; /* of an item, if its bytes in the block are its `data`; otherwise 0 */
     npyx_buffer npy;    /* a row as a .npy: the header, which all rows of the array share, and then the row */
@@ -46,7 +47,11 @@ static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_err
     items->position = items->block_end = wanted.low + nskipped;
     items->window.nskipped -= nskipped;
     rows->last = wanted.high;
-    npyx_reader_expect(&rows->reader, items->window.nrows);
+    /* Converting or making items that were not asked for could fail. */
+    rows->goes_on = is_again && rows->reader.nrows_read > 0 && selection->astype == NULL &&
+                    !rows->reader.source->has_gaps &&
+                    items->position == rows->reader.first_row + rows->reader.nrows_read;
+    npyx_reader_expect(&rows->reader, rows->goes_on ? INT64_MAX : items->window.nrows);
     if (items->is_filtered && selection->astype == NULL)
         npyx_reader_set_work(&rows->reader, npyext_value_filter_work(&items->filter));
     return NPYX_OK;
@@ -65,7 +70,8 @@ static npyx_status rows_read_block(rows_cursor *rows, npyx_error *error) {
     if (is_held)
         NPYX_TRY(npyx_reader_fill_all(reader, error));
     else
-        NPYX_TRY(npyx_reader_fill(reader, items->position, rows->last - items->position + 1, error));
+        NPYX_TRY(npyx_reader_fill(reader, items->position,
+                                  rows->goes_on ? INT64_MAX : rows->last - items->position + 1, error));
     npyx_status status = npyext_items_convert(items, reader->rows, reader->row_nelem, &reader->nrows_read,
                                               reader->first_row * reader->row_nelem, &converted, error);
     if (status != NPYX_OK)

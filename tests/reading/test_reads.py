@@ -129,6 +129,16 @@ def test_tens_skip_the_data(connect, tmp_path):
         assert len(rows) == 5 and read["bytes_read"] <= 65536
 
 
+def test_look_ups_in_order_are_read_in_blocks(connect, tmp_path):
+    path, n = str(tmp_path / "x.npy"), 20_000
+    write_sparse_npy(path, (2_000_000,))  # more than is held in memory
+    counted = "WITH RECURSIVE n(i) AS (SELECT 5 UNION ALL SELECT i + ? FROM n LIMIT ?) SELECT count(r.value) FROM n CROSS JOIN npy_rows(?) AS r ON r.row = i"
+    rows, read = read_by(connect(), counted, 1, n, path)
+    assert rows == [(n,)] and read["read_calls"] < n / 10
+    rows, read = read_by(connect(), counted, 7, 1000, path)
+    assert rows == [(1000,)] and read["bytes_read"] < 1000 * 8 + 1000
+
+
 # --- tars --------------------------------------------------------------------------------------------------
 
 BLOCK = 512
