@@ -444,6 +444,13 @@ def gguf_saved():
         yield bytes([1 + 2 * count, 255, 0]) + contents[24:]
 
 
+def remote_files():
+    """What is before the file says how its host is wrong: fuzz_remote.c."""
+    files = [*npz_files()][:12] + [*npy_files()][:12] + [*ten_files()][:4] + [*tar_files()][:4] + [*checkpoints()][:4] + [*torch_saved()][:4]
+    for i, contents in enumerate(files):
+        yield bytes([i % 6 + 64 * (i % 4), i % 7, i % 4 + 64 * (i % 2)]) + (i * 977).to_bytes(8, "little") + contents
+
+
 SEEDS = {
     "header": npy_files,
     "dtype": lambda: (text.encode() for text in dtype_texts()),
@@ -451,6 +458,7 @@ SEEDS = {
     "safetensors": checkpoints,
     "gguf": gguf_saved,
     "torch": torch_saved,
+    "remote": remote_files,
     "literal": lambda: (bytes([i % 2]) + text.encode() for i, text in enumerate(literals())),
     "npz": npz_files,
     "ten": ten_files,

@@ -128,6 +128,31 @@ def test_a_sample_by_its_range_is_one_read(db, host):
         assert host.take()[0] == calls
 
 
+def test_a_shard_without_an_index_is_read_through_once(db, host):
+    members = [member(f"{i:05}.{ext}", contents) for i in range(2000) for ext, contents in (("npy", npy_bytes(np.full(100, i))), ("cls", b"1"))]
+    host.files["s3://b/s.tar"] = contents = tar(*members)
+    assert ask(db, "SELECT count(*) FROM tar_members('s3://b/s.tar')") == [(4000,)]
+    names, nbytes = host.take()
+    assert len(names) < 12 and nbytes["s3://b/s.tar"] <= len(contents)
+    assert ask(db, "SELECT sum(value) FROM npy_rows('s3://b/s.tar', '01234.npy')") == [(123400,)]
+    assert host.take() == ([], {})
+
+
+def test_large_members_of_a_shard_are_not_read(db, host):
+    members = [member(f"{i}.npy", npy_bytes(np.zeros(500_000))) for i in range(10)]
+    host.files["s3://b/s.tar"] = tar(*members)
+    assert ask(db, "SELECT count(*) FROM tar_members('s3://b/s.tar')") == [(10,)]
+    assert host.take()[1]["s3://b/s.tar"] <= 12 * BLOCK
+
+
+def test_a_look_up_after_a_survey_knows_the_file(db, host):
+    host.files.update({f"s3://b/{i}.npy": npy_bytes(np.arange(100_000) + i) for i in range(3)})
+    assert ask(db, "SELECT count(*) FROM npy_meta('s3://b/*.npy')") == [(3,)]
+    host.take()
+    assert ask(db, "SELECT value FROM npy_rows('s3://b/1.npy') WHERE row = 77777") == [(77778,)]
+    assert host.take() == (["read"], {"s3://b/1.npy": BLOCK})
+
+
 def test_statistics_double_what_they_ask_for(db, host):
     array = seeded_generator().normal(size=2_000_000)
     host.files["s3://b/x.npy"] = contents = npy_bytes(array)
