@@ -176,14 +176,16 @@ def rows_of(state):
 
 # The float64 of a file whose rows change: two windows of 256 KiB (NPYX_EDIT_WINDOW_NBYTES), and a part of one.
 NITEMS = 70_000
+# Each of so many is changed, which is in all of the windows.
+CHANGED = 7
 
 
 MAXCOUNT = 2
 
 
 def samples_of(state):
-    """The samples that a transaction adds to shards."""
-    return [(f"{state}_{i}", {"bin": bytes([state, i]) * 150_000}) for i in range(5)]
+    """The samples that a transaction adds to shards. Some pass the buffer of 256 KiB: they are in the file before the COMMIT."""
+    return [(f"{state}_{i}", {"bin": bytes([state, i]) * (150_000 if i in (0, 3) else 700)}) for i in range(5)]
 
 
 class Form:
@@ -239,7 +241,7 @@ class Changed(Form):
         super().open(db)
 
     def insert(self, db, state):
-        db.execute("UPDATE out SET value = rowid * 1000.0 + ?", (state,))
+        db.execute(f"UPDATE out SET value = rowid * 1000.0 + ? WHERE rowid % {CHANGED} = 0", (state,))
 
 
 class Shards(Form):
