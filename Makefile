@@ -45,7 +45,7 @@ examples: ## Make the files that the examples of README and docs read, in .build
 .PHONY: check
 check: ## Install what is missing, build, and run the tests, on every core (NPYEXT_WORKERS=1: one after the other)
 	@sh ext/tools/install-packages.sh check
-	@$(again) npyext.so units-release replayers-release .build/small/npyext.so
+	@$(again) npyext.so units-release replayers-release
 	@$(suite) $(workers) $(not_builds) tests
 
 # The extension lies in LIBDIR itself, as Debian's mod_spatialite and libsqlite3_mod_* do: dlopen looks into the

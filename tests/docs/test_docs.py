@@ -149,6 +149,12 @@ def texts_of_the_source():
     return texts
 
 
+@functools.lru_cache(maxsize=None)
+def whole_texts(least):
+    """Those without directives that have so many characters, the longest first."""
+    return sorted((text.strip() for text in texts_of_the_source() if "\0" not in text and len(text) >= least), key=len, reverse=True)
+
+
 def literal_share(part, text):
     """The share of a part's characters that stand in a text, where NULs of the text are any characters."""
     reached = [0] * (len(text) + 1)  # by the place in text: how many characters of part are literal so far, or -1
@@ -173,7 +179,7 @@ def is_in_the_source(part):
     def shortened(least):
         """least: a short text, such as the name of a format, may be a word of another one."""
         shorter = part
-        for text in sorted((text.strip() for text in texts_of_the_source() if "\0" not in text and len(text) >= least), key=len, reverse=True):
+        for text in whole_texts(least):
             shorter = shorter.replace(text, "#")
         return shorter
 

@@ -21,6 +21,9 @@ EXTENSION = os.path.abspath(
 )
 # Another build or host repeats what the release has passed (NPYEXT_REPEATS where no variable here tells).
 REPEATS = FLAVOUR not in ("release", "coverage") or MAPPED or os.environ.get("NPYEXT_REPEATS") == "1"
+# `make check` by itself asks samples of what takes longest. CI asks all of it (NPYEXT_WHOLE=1, which `make check-whole` sets), and
+# so does each run in another build or on another host.
+SAMPLES = not REPEATS and FLAVOUR == "release" and os.environ.get("NPYEXT_WHOLE") != "1"
 # A test that waits longer than this for a process has found one that hangs.
 PATIENCE = 120 if FLAVOUR == "release" else 600
 
@@ -31,9 +34,14 @@ def random_seed():
 
 
 def fewer(count):
-    """How often a random test is to do what `make check` does so many times: where it is only repeated, a third of that,
-    for every build has the same seed and asks the same things again."""
-    return -(-count // 3) if REPEATS else count
+    """How often a random test is to do what CI does so many times: a third of that where it is only repeated, for every build
+    has the same seed and asks the same things again, and where samples are asked."""
+    return -(-count // 3) if REPEATS or SAMPLES else count
+
+
+def some(items, step):
+    """Those of a list that are asked where samples are: the first and each step-th behind it."""
+    return items[::step] if SAMPLES else items
 
 
 def connect(database=":memory:", entry_point=None):

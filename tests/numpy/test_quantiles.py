@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import quantiles
+import shell
 from arrays import both_byte_orders, npy_bytes, npz_bytes, object_npy_bytes, seeded_generator, write_sparse_npy
 from expected import counters, error_of, since
 from quantiles import asked, wanted
@@ -30,45 +31,47 @@ def test_every_method_of_random_arrays(db):
 # --- arrays that are counted, not held ---------------------------------------------------------------------------
 
 
-def _large(rng):
-    normal = rng.normal(size=MANY)
-    with_nan = normal.copy()
-    with_nan[rng.random(MANY) < 0.3] = np.nan
-    half = normal.copy()
-    half[: MANY // 2] = 0
-    return {
-        "normal": normal,
-        "sorted": np.sort(normal),
-        "float32": normal.astype("f4"),
-        "float16": normal.astype("f2"),
-        "big-endian": normal.astype(">f8"),
-        "with NaN": with_nan,
-        "of NaN alone": np.full(MANY, np.nan),
-        "that begin with the same bits": 1 + normal * 1e-9,
-        "all the same": np.full(MANY, 3.5),
-        "few": rng.integers(0, 5, MANY).astype("f8"),
-        "half of them 0": half,
-        "infinite in part": np.where(rng.random(MANY) < 0.3, np.inf, normal),
-        "periodic": np.resize(np.concatenate([np.zeros(1000), normal[:1000]]), MANY),
-        "int64": rng.integers(-(2**62), 2**62, MANY),
-        "few int64": rng.integers(-3, 3, MANY),
-        "near int64": rng.integers(0, 2**20, MANY) + 2**40,
-        "uint64": rng.integers(2**63, 2**64 - 1, MANY, dtype="u8"),
-        "int16": rng.integers(-9999, 9999, MANY, dtype="i2"),
-        "uint8": rng.integers(0, 255, MANY, dtype="u1"),
-        "in Fortran order": np.asfortranarray(normal[: 1000 * (MANY // 1000)].reshape(1000, -1)),
-    }
+def normal(rng):
+    return rng.normal(size=MANY)
 
 
-LARGE = list(_large(np.random.default_rng(0)))
+def changed(array, where, value):
+    array[where] = value
+    return array
 
 
-@pytest.mark.parametrize("threads", ["1", "2"])
+# Each is made when it is asked for: they are large.
+LARGE = {
+    "normal": normal,
+    "sorted": lambda rng: np.sort(normal(rng)),
+    "float32": lambda rng: normal(rng).astype("f4"),
+    "float16": lambda rng: normal(rng).astype("f2"),
+    "big-endian": lambda rng: normal(rng).astype(">f8"),
+    "with NaN": lambda rng: changed(normal(rng), rng.random(MANY) < 0.3, np.nan),
+    "of NaN alone": lambda rng: np.full(MANY, np.nan),
+    "that begin with the same bits": lambda rng: 1 + normal(rng) * 1e-9,
+    "all the same": lambda rng: np.full(MANY, 3.5),
+    "few": lambda rng: rng.integers(0, 5, MANY).astype("f8"),
+    "half of them 0": lambda rng: changed(normal(rng), slice(MANY // 2), 0),
+    "infinite in part": lambda rng: changed(normal(rng), rng.random(MANY) < 0.3, np.inf),
+    "periodic": lambda rng: np.resize(np.concatenate([np.zeros(1000), rng.normal(size=1000)]), MANY),
+    "int64": lambda rng: rng.integers(-(2**62), 2**62, MANY),
+    "few int64": lambda rng: rng.integers(-3, 3, MANY),
+    "near int64": lambda rng: rng.integers(0, 2**20, MANY) + 2**40,
+    "uint64": lambda rng: rng.integers(2**63, 2**64 - 1, MANY, dtype="u8"),
+    "int16": lambda rng: rng.integers(-9999, 9999, MANY, dtype="i2"),
+    "uint8": lambda rng: rng.integers(0, 255, MANY, dtype="u1"),
+    "in Fortran order": lambda rng: np.asfortranarray(normal(rng)[: 1000 * (MANY // 1000)].reshape(1000, -1)),
+}
+
+
+@pytest.mark.parametrize("threads", shell.some(["2", "1"], 2))
 def test_large_arrays(connect, monkeypatch, threads):
     monkeypatch.setenv("NPYEXT_THREADS", threads)
     rng = seeded_generator()
     db, some = connect(), [0, 0.001, 0.25, 0.5, 0.9999, 1] + [round(float(q), 4) for q in rng.random(4)]
-    for what, array in _large(rng).items():
+    for what, make in LARGE.items():
+        array = make(rng)
         np.save("large.npy", array)
         for list_ in (some, [i / 100 for i in range(101)]):
             assert asked(db, "large.npy", list_) == wanted(array, list_, None, "linear"), what
@@ -83,7 +86,7 @@ def test_slices_of_large_arrays(db, slice_):
     assert got == np.quantile(eval(f"array[{slice_}]"), [0.1, 0.5]).tolist()
 
 
-@pytest.mark.parametrize("dtype", ["f8", "i4", "u1"])
+@pytest.mark.parametrize("dtype", shell.some(["f8", "u1", "i4"], 3))
 @pytest.mark.parametrize("axis", [0, 1])
 def test_axes_of_large_arrays(db, dtype, axis):
     """Batches of coordinates, and coordinates that are larger than what is held."""
@@ -347,11 +350,11 @@ def test_quantiles_by_label(db, dtype):
             assert len(got) == len(medians) == len(all_at) * sum(1 for _ in parts_by(wide, labels))
 
 
-@pytest.mark.parametrize("kind", sorted(_large(seeded_generator())))
+@pytest.mark.parametrize("kind", shell.some(sorted(LARGE), 3))
 def test_quantiles_by_label_of_many_items(db, kind):
     """More than are held: passes over the file count them, and with many labels a few bits at a time."""
     rng = seeded_generator()
-    array = _large(rng)[kind]
+    array = LARGE[kind](rng)
     np.save("a.npy", array)
     for nlabels in (3, 3000):
         labels = rng.integers(0, nlabels, array.shape[0])

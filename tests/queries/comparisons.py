@@ -204,8 +204,9 @@ class Differences(Exception):
 class Comparisons:
     """Asks of a twin, counts, and keeps digests of all answers."""
 
-    def __init__(self, db, log=None):
+    def __init__(self, db, log=None, step=1):
         self.db, self.log = db, log
+        self.step, self.ncome = step, 0
         self.digests = collections.defaultdict(hashlib.sha256)
         self.nasked = self.nerrors = 0
         self.differences = []
@@ -223,12 +224,23 @@ class Comparisons:
             self.log.write(f"{sql} {parameters} -> {'error' if isinstance(answered, Exception) else answered}\n")
         return answered
 
+    def is_taken(self):
+        """Whether what comes now is asked, of which each step-th is."""
+        self.ncome += 1
+        return self.ncome % self.step == 0
+
+    def ask(self, digest, sql, parameters=()):
+        if self.is_taken():
+            self.note(digest, self.answer(sql, parameters))
+
     def note(self, digest, answered):
         text = "error" if isinstance(answered, Exception) else "\n".join(answered)
         self.digests[digest].update(f"{text}\0".encode("utf-8", "surrogateescape"))
 
     def alike(self, twin, select, condition, parameters=(), is_noted=True):
         """select: with {} for what is selected from."""
+        if not self.is_taken():
+            return
         ours = self.answer(f"{select.format(twin.ours)} {condition}", parameters)
         plain = self.answer(f"{select.format(twin.plain)} {condition}", parameters)
         if is_noted and not any(isinstance(value, bytes) for value in parameters) and "x'" not in condition:
@@ -288,13 +300,13 @@ class Comparisons:
             fixed = "".join(f" AND f.{column} = ?" for column in given)
             values = VALUES + ["matrix.npy", ARRAY]
             for value in values:
-                self.note(name, self.answer(f"SELECT {shown} FROM {name} AS f WHERE f.{argument} = ?{fixed}", (value, *given.values())))
+                self.ask(name, f"SELECT {shown} FROM {name} AS f WHERE f.{argument} = ?{fixed}", (value, *given.values()))
             for value in FEW:
-                self.note(name, self.answer(f"SELECT {shown} FROM {name} AS f WHERE f.{argument} = {literal(value)}{fixed}", (*given.values(),)))
+                self.ask(name, f"SELECT {shown} FROM {name} AS f WHERE f.{argument} = {literal(value)}{fixed}", (*given.values(),))
             for number in range(1, len(VALUES) + 1):
                 for other in "xit":
                     sql = f"SELECT {shown} FROM v CROSS JOIN {name} AS f WHERE v.id = {number} AND f.{argument} = v.{other}{fixed}"
-                    self.note(name, self.answer(sql, (*given.values(),)))
+                    self.ask(name, sql, (*given.values(),))
             self.tidy()
 
     def call(self, name, nargument, is_aggregate):
@@ -309,17 +321,17 @@ class Comparisons:
         places = ", ".join("?" * nargument)
         columns = ", ".join(f"column{i + 1}" for i in range(nargument))
         for given in lists:
-            self.note(name, self.answer(f"SELECT {name}({places})", given))
+            self.ask(name, f"SELECT {name}({places})", given)
             if is_aggregate:
-                self.note(name, self.answer(f"SELECT {name}({columns}) FROM (VALUES ({places}), ({places}))", [*given, *given]))
+                self.ask(name, f"SELECT {name}({columns}) FROM (VALUES ({places}), ({places}))", [*given, *given])
             if all(not isinstance(value, bytes) or len(value) < 200 for value in given):
-                self.note(name, self.answer(f"SELECT {name}({', '.join(map(literal, given))})"))
+                self.ask(name, f"SELECT {name}({', '.join(map(literal, given))})")
         if nargument == 1:  # of columns of every affinity
             for number in range(1, len(VALUES) + 1):
-                self.note(name, self.answer(f"SELECT {', '.join(f'{name}({other})' for other in AFFINITIES)} FROM v WHERE id = {number}"))
+                self.ask(name, f"SELECT {', '.join(f'{name}({other})' for other in AFFINITIES)} FROM v WHERE id = {number}")
             if not is_aggregate:  # whether a result is JSON
                 for array in ARRAYS:
-                    self.note(name, self.answer(f"SELECT json_type(json_array({name}(?)), '$[0]')", (array,)))
+                    self.ask(name, f"SELECT json_type(json_array({name}(?)), '$[0]')", (array,))
 
     def tidy(self):
         """What npy_write has written goes: no later answer is to depend on it."""
@@ -349,8 +361,8 @@ class Comparisons:
         self.tidy()
 
 
-def run(log=None):
-    """Returns {"sqlite", "asked", "errors", "digests"}; raises Differences."""
+def run(log=None, step=1):
+    """Returns {"sqlite", "asked", "errors", "digests"}, of each step-th question; raises Differences."""
     home = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -364,7 +376,7 @@ def run(log=None):
             db.executemany(f"INSERT INTO v VALUES (?{', ?' * len(AFFINITIES)})", [[i + 1, *[value] * len(AFFINITIES)] for i, value in enumerate(VALUES)])
             db.execute("CREATE TABLE n(id INTEGER PRIMARY KEY, t TEXT, x)")
             db.executemany("INSERT INTO n(t, x) VALUES (?, ?)", [[text, text] for text in near_numbers()])
-            asked = Comparisons(db, log)
+            asked = Comparisons(db, log, step)
             asked.go()
             db.close()
         finally:

@@ -95,7 +95,7 @@ STATEMENTS = [
 def test_the_stored_twin(connect, twins, name):
     rng, (paths, members) = seeded_generator(), twins
     db = connect()
-    for row in rows_in_any_order(rng, len(members[name]), 30):
+    for row in rows_in_any_order(rng, len(members[name]), 10 if shell.SAMPLES else 30):
         sql = STATEMENTS[rng.integers(len(STATEMENTS))]
         got, want = (
             db.execute(sql.format(source=":source", member=":member", row=":row"), {"source": path, "member": name, "row": row})

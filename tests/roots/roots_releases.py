@@ -111,7 +111,7 @@ def test_check(release, patience_for, capfd):
     if checked() != RELEASES:
         env["PYTEST_ADDOPTS"] = " ".join([*(f"--ignore=tests/{path}" for path in ALIKE), *(f"--deselect={test}" for test in LARGE)])
         env["NPYEXT_REPEATS"] = "1"
-    done, seconds = make(root, "check", env)
+    done, seconds = make(root, "check-whole", env)
     totals = re.findall(r"^(\d+) passed, (\d+) failed$", done.stdout, re.M)
     with capfd.disabled():
         versions = ", ".join(done.stdout.split("\n")[:4])

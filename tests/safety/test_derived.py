@@ -264,7 +264,7 @@ FAMILIES = [
     (many_pickles, [(1_000_000,)]),
     (one_array_in_lists, [(20, 2), (60, 2), (6, 16), (90, 1), (20, 2, 20_000), (3, 50, 2_000)]),
 ]
-CASES = [(make, arguments) for make, parameters in FAMILIES for arguments in parameters]
+CASES = [(make, arguments) for make, parameters in FAMILIES for arguments in shell.some(parameters, 3)]
 
 OF_A_FILE = ["SELECT count(*) FROM npy_meta(:a)", "SELECT length(metadata) FROM npy_meta(:a) LIMIT 1", "SELECT count(value) FROM npy_elements(:a, 0)"]
 QUESTIONS = ["SELECT count(value) FROM npy_rows(:a)", "SELECT npy_json(:a)", "SELECT npy_preview(:a)", "SELECT value, count FROM npy_unique(:a)"]

@@ -511,7 +511,7 @@ def many(tmp_path_factory):
 
 
 @pytest.mark.parametrize("way", ["progress handler", "sqlite3_interrupt"])
-@pytest.mark.parametrize("sql", INTERRUPTED)
+@pytest.mark.parametrize("sql", shell.some(INTERRUPTED, 3))
 def test_interrupts(connect, many, monkeypatch, sql, way):
     """While files are opened, read, and looked at again. What was interrupted is right the next time."""
     monkeypatch.chdir(many)

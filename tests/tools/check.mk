@@ -7,6 +7,13 @@ workers = $$($(PYTHON) -B tests/lib/workers.py)
 # What is handed on is built whole five times there; `make check-packaging` does that, and CI.
 not_builds = --ignore=tests/packaging
 
+# Whole is what lib/shell.py lets `make check` take samples of (SAMPLES), and it asks the build of variable sizes, too.
+.PHONY: check-whole
+check-whole: ## As check, but all of what takes longest, where that asks samples; CI runs this
+	@sh ext/tools/install-packages.sh check
+	@$(again) npyext.so units-release replayers-release .build/small/npyext.so
+	@NPYEXT_WHOLE=1 $(suite) $(workers) $(not_builds) tests
+
 .PHONY: check-unit
 check-unit: ## Unit tests of the codec, without SQLite
 	@$(call ready,check,units-release)
@@ -73,7 +80,7 @@ calc: ## Random expressions of npy_calc, held against NumPy and asked with other
 	@$(PYTHON) -B tests/numpy/calc_random.py $(if $(QUESTIONS),--questions $(QUESTIONS),$(SECONDS))
 
 .PHONY: faults
-faults: ## Fail every single allocation and system call of fault_cases.py (`make check` takes samples)
+faults: ## Fail every single allocation and system call of fault_cases.py (other targets take samples)
 	@$(call ready,check,npyext.so)
 	@NPYEXT_FAULTS=all $(suite) $(workers) tests/safety/test_faults.py
 

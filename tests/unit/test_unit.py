@@ -34,7 +34,7 @@ def run(program):
         [*os.environ.get("NPYEXT_RUNNER", "").split(), path],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=shell.environment(shell.ROOT),
+        env=(dict(NPYEXT_UNIT_ROUNDS="few") if shell.SAMPLES else {}) | shell.environment(shell.ROOT),
         cwd=shell.ROOT,
         timeout=shell.PATIENCE,
     )
