@@ -43,7 +43,7 @@ examples: ## Make the files that the examples of README and docs read, in .build
 	@echo 'cd .build/examples && sqlite3'
 
 .PHONY: check
-check: ## Install what is missing, build, and run the tests, on every core (NPYEXT_WORKERS=1: one after the other)
+check: ## Install what is missing, build, and run the tests, samples of the longest, on every core (NPYEXT_WORKERS=1: one after the other)
 	@sh ext/tools/install-packages.sh check
 	@$(again) npyext.so units-release replayers-release
 	@$(suite) $(workers) $(not_builds) tests

@@ -7,7 +7,8 @@ workers = $$($(PYTHON) -B tests/lib/workers.py)
 # What is handed on is built whole five times there; `make check-packaging` does that, and CI.
 not_builds = --ignore=tests/packaging
 
-# Whole is what lib/shell.py lets `make check` take samples of (SAMPLES), and it asks the build of variable sizes, too.
+# `make check` is to end within five minutes on two cores: what repeats with other numbers, or in the build of variable sizes, is
+# asked here (SAMPLES in lib/shell.py).
 .PHONY: check-whole
 check-whole: ## As check, but all of what takes longest, where that asks samples; CI runs this
 	@sh ext/tools/install-packages.sh check
