@@ -153,19 +153,29 @@ static void transaction_rollback(npyext_transaction *t) {
 /* Whether the table that the rows went to is gone. A ROLLBACK TO a savepoint older than its CREATE removes
  * it, and may bring back an older one of the same name; SQLite does not tell the table if only single rows
  * came in between. */
-static bool is_of_no_table(const npyext_transaction *t) {
+static bool is_of_no_table(npyext_connection *connection, const char *table, int64_t made) {
     npyext_written now;
-    if (npyext_written_find(t->connection, t->table, &now, NULL) == NPYX_OK && now.made > 0)
-        return now.made != t->written.made;
-    return sqlite3_table_column_metadata(t->connection->db, "temp", t->table, NULL, NULL, NULL, NULL, NULL,
-                                         NULL) == SQLITE_ERROR;
+    if (npyext_written_find(connection, table, &now, NULL) == NPYX_OK && now.made > 0)
+        return now.made != made;
+    return sqlite3_table_column_metadata(connection->db, "temp", table, NULL, NULL, NULL, NULL, NULL, NULL) ==
+           SQLITE_ERROR;
 }
 
-npyext_transaction *npyext_transaction_open_of(const npyext_connection *connection, const char *table) {
+static npyext_transaction *transaction_named(const npyext_connection *connection, const char *table) {
     npyext_transaction *t = connection->open_transactions;
     while (t != NULL && sqlite3_stricmp(t->table, table) != 0)
         t = t->next;
-    if (t == NULL || !is_of_no_table(t))
+    return t;
+}
+
+npyext_transaction *npyext_transaction_open_of(npyext_connection *connection, const char *table) {
+    npyext_transaction *t = transaction_named(connection, table);
+    if (t == NULL)
+        return NULL;
+    bool is_gone = is_of_no_table(connection, table, t->written.made);
+    /* Where memory ran out in that statement, SQLite has rolled everything back, and there may be none. */
+    t = transaction_named(connection, table);
+    if (t == NULL || !is_gone)
         return t;
     transaction_rollback(t);
     return NULL;
@@ -409,7 +419,7 @@ static npyx_status publish_targets(npyext_transaction *t, npyx_error *error) {
 
 npyx_status npyext_transaction_sync(npyext_transaction *t, int savepoint, npyx_error *error) {
     (void)savepoint;
-    if (is_of_no_table(t)) {
+    if (is_of_no_table(t->connection, t->table, t->written.made)) {
         transaction_rollback(t);
         return NPYX_OK;
     }

@@ -126,7 +126,7 @@ struct npyext_transaction {
 
 /* The transaction with rows pending under a table's name; NULL if there is none. One whose table is gone is
  * rolled back. */
-npyext_transaction *npyext_transaction_open_of(const npyext_connection *connection, const char *table);
+npyext_transaction *npyext_transaction_open_of(npyext_connection *connection, const char *table);
 
 /* What SQLite tells a table of a transaction, as the methods of the same names; each except begin is for one
  * that is open.

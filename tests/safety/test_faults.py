@@ -75,6 +75,17 @@ def test_no_memory(program, files, case, patience_for):
         assert ntried >= min(calls, 100) > nabsorbed
 
 
+ROLLED_BACK = ("rows changed with savepoints", "a ROLLBACK of rows changed", "arrays that are added, read")
+
+
+@pytest.mark.parametrize("case", [case for case in fault_cases.ALL if case.name in ROLLED_BACK], ids=lambda case: case.name)
+def test_a_statement_within_a_statement_took_the_transaction_along(program, files, case, patience_for):
+    """Without memory for a SELECT of the extension's own SQLite rolled everything back, and what it had looked up was no more."""
+    patience_for(5 * shell.PATIENCE)
+    every = 100 if shell.SANITIZED else 1
+    inject(program, files, case, [f"memory/{every},400", f"memory+/{every},400"])
+
+
 @pytest.mark.parametrize("case", fault_cases.READING, ids=lambda case: case.name)
 def test_system_calls(program, files, case):
     print(f"NPYEXT_SEED={SEED}")
