@@ -18,7 +18,7 @@ packages() {
     build) echo $building ;;
     python) echo python3 ;;
     bench) echo $building sqlite3 python3 python3-numpy python3-venv ;;
-    clients) echo python3-venv curl npm g++ nginx-light ;;
+    clients) echo python3-venv curl npm g++ nginx ;;
     versions) echo npm ;;
     debian) echo dpkg-dev python3 ;;
     root) echo debootstrap ;;
@@ -57,7 +57,7 @@ is_there() {
     python3-pytest-xdist) module_is_there xdist ;;
     python3-*) module_is_there "${1#python3-}" ;;
     graphviz) command_is_there dot ;;
-    nginx-light) command_is_there nginx || test -x /usr/sbin/nginx ;;
+    nginx) command_is_there nginx || test -x /usr/sbin/nginx ;;
     binutils) command_is_there nm ;;
     dpkg-dev) command_is_there dpkg-source ;;
     musl) test -n "$(find /lib/ -name 'ld-musl-*.so.1' 2>/dev/null)" ;;

@@ -50,7 +50,7 @@ class Progress:
             return
         self._show_at = now + EVERY_SECONDS
         read = {name: count - self._counters[name] for name, count in self._ask().items()}
-        self._show(line_of(now - self._begun_at, read["files_opened"], read["bytes_read"]))
+        self._show(line_of(now - self._begun_at, read["files_opened"], read["bytes_read"] + read["remote_bytes"]))
 
     def wipe(self):
         if self._shown:

@@ -279,8 +279,9 @@ class Remote:
             if info.get("type", "file") != "file":
                 continue
             self._allowed.check(url)
-            size = info.get("size")
-            yield [url, size, version_of(info)] if isinstance(size, int) and version_of(info) else url
+            # What else a listing tells of a version need not be what info says; then npyext asks for that.
+            has_version = isinstance(info.get("size"), int) and (info.get("ETag") or info.get("etag"))
+            yield [url, info["size"], version_of(info)] if has_version else url
 
     def glob(self, pattern):
         try:
