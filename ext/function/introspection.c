@@ -65,8 +65,8 @@ static void append_counters(npyx_buffer *out, const npyx_counters *counters) {
     npyx_buffer_printf(out,
                        "{\"bytes_read\":%" PRId64 ",\"read_calls\":%" PRId64 ",\"bytes_inflated\":%" PRId64
                        ",\"files_opened\":%" PRId64 ",\"cache_hits\":%" PRId64 ",\"files_skipped\":%" PRId64
-                       ",\"names_hashed\":%" PRId64 ",\"remote_calls\":%" PRId64
-                       ",\"remote_bytes\":%" PRId64 "}",
+                       ",\"names_hashed\":%" PRId64 ",\"remote_calls\":%" PRId64 ",\"remote_bytes\":%" PRId64
+                       "}",
                        counters->bytes_read, counters->read_calls, counters->bytes_inflated,
                        counters->files_opened, counters->cache_hits, counters->files_skipped,
                        counters->names_hashed, counters->remote_calls, counters->remote_bytes);
