@@ -318,8 +318,8 @@ static bool is_zip_by_name(const char *path) {
 }
 
 /* Asks at once for the first bytes of the URLs from file number index on, or for the ranges that are meant of
- * them: of one at first, and each time of twice as many. Only of one if so much is read of each file that they
- * would not be kept until they are wanted. */
+ * them: of one at first, and each time of twice as many. Only of one if so much is read of each file that
+ * they would not be kept until they are wanted. */
 static npyx_status files_expect(npyext_connection *connection, npyext_files *files, size_t index,
                                 npyx_error *error) {
     npyx_remote_wish wishes[NPYX_REMOTE_AHEAD_NFILES_MOST];

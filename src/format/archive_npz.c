@@ -32,7 +32,7 @@ typedef struct npz_archive {
     int64_t opened_index;    /* of the deflated entry opened last */
     int64_t nbefore;         /* entries read to their end before it was opened */
     int nin_order;
-    npyx_window front;     /* a local header and what follows it, often an array's header */
+    npyx_window front;  /* a local header and what follows it, often an array's header */
     int64_t last_index; /* of the entry described last */
     int64_t nexpected;  /* entries before this one were expected (npyx_source_expect) */
 } npz_archive;

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* n; a tenth of it for a sample, and where a processor is emulated and slow (NPYEXT_UNIT_ROUNDS=few in the environment). */
+/* n; a tenth of it for a sample, and where a processor is emulated and slow (NPYEXT_UNIT_ROUNDS=few in the
+ * environment). */
 static inline int unit_rounds(int n) {
     const char *wanted = getenv("NPYEXT_UNIT_ROUNDS");
     return wanted != NULL && wanted[0] == 'f' ? (n + 9) / 10 : n;
