@@ -58,15 +58,19 @@ static npyx_status host_call_fail(const host_call *call, int code, npyx_error *e
     return fail_in_words(&call->connection->host, call->function, words, error);
 }
 
-/* Runs a statement over one parameter to its first row. */
-static npyx_status host_call_step(host_call *call, const char *sql, npyx_error *error) {
+/* NPYX_DONE: there are no more rows. */
+static npyx_status host_call_next(host_call *call, npyx_error *error) {
+    int code = sqlite3_step(call->statement);
+    return code == SQLITE_ROW ? NPYX_OK : code == SQLITE_DONE ? NPYX_DONE : host_call_fail(call, code, error);
+}
+
+/* Runs a statement over the question to its first row. */
+static npyx_status host_call_run(host_call *call, const char *sql, npyx_error *error) {
     int code = sqlite3_prepare_v2(call->connection->db, sql, -1, &call->statement, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_bind_text64(call->statement, 1, call->question.bytes, call->question.nbytes,
                                    SQLITE_STATIC, SQLITE_UTF8);
-    if (code == SQLITE_OK)
-        code = sqlite3_step(call->statement);
-    return code == SQLITE_ROW ? NPYX_OK : host_call_fail(call, code, error);
+    return code == SQLITE_OK ? host_call_next(call, error) : host_call_fail(call, code, error);
 }
 
 static npyx_status host_call_begin(host_call *call, npyx_error *error) {
@@ -74,7 +78,7 @@ static npyx_status host_call_begin(host_call *call, npyx_error *error) {
     NPYX_TRY(npyx_buffer_check(&call->question, error));
     char sql[64];
     sqlite3_snprintf(sizeof sql, sql, "SELECT %s(?1)", call->function);
-    return host_call_step(call, sql, error);
+    return host_call_run(call, sql, error);
 }
 
 static void host_call_end(host_call *call) {
@@ -103,18 +107,7 @@ static npyx_status host_call_list(host_call *call, npyx_error *error) {
     sqlite3_finalize(call->statement);
     call->statement = NULL;
     NPYX_TRY(npyx_buffer_check(&call->question, error));
-    int code = sqlite3_prepare_v2(call->connection->db, sql, -1, &call->statement, NULL);
-    if (code == SQLITE_OK)
-        code = sqlite3_bind_text64(call->statement, 1, call->question.bytes, call->question.nbytes,
-                                   SQLITE_STATIC, SQLITE_UTF8);
-    if (code == SQLITE_OK)
-        code = sqlite3_step(call->statement);
-    return code == SQLITE_ROW ? NPYX_OK : code == SQLITE_DONE ? NPYX_DONE : host_call_fail(call, code, error);
-}
-
-static npyx_status host_call_next(host_call *call, npyx_error *error) {
-    int code = sqlite3_step(call->statement);
-    return code == SQLITE_ROW ? NPYX_OK : code == SQLITE_DONE ? NPYX_DONE : host_call_fail(call, code, error);
+    return host_call_run(call, sql, error);
 }
 
 /* The entries' columns. */

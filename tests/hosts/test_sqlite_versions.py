@@ -47,7 +47,7 @@ def some(wheels):
 # npy_histogram and npy_stats compute is ours alone, whatever asks for it; comparisons.py asks them everything that SQLite can
 # hand over.
 FILES = "aggregates archives_written defects differential errors joins library makers members meta model npy_write planned".split()
-FILES += "policy reads releases round_trips scalars sources surveys tables writers_rules writing_defects writing_tables".split()
+FILES += "policy reads releases remote round_trips scalars sources surveys tables writers_rules writing_defects writing_tables".split()
 # The oldest and the newest release meet all files, those between them what SQLite's planner has a part in.
 BETWEEN = ("7.5.1", "11.1.2")  # by the names of build-sqlite.sh
 PLANNED = "defects differential joins planned releases sources surveys tables".split()
