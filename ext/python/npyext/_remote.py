@@ -53,6 +53,9 @@ class Allowed:
 
     def __init__(self, prefixes):
         prefixes = [prefixes] if isinstance(prefixes, str) else prefixes
+        for prefix in prefixes or ():
+            if "://" not in prefix:
+                raise ValueError(f"allow= takes URLs, as in allow=['s3://bucket/'], not {prefix!r}")
         self._prefixes = None if prefixes is None else [_parts(prefix) for prefix in prefixes]
 
     def check(self, url):
@@ -301,6 +304,8 @@ def bind(connection, remote, allow=None):
     A database's views and triggers must not call them. apsw can say so of a function; for sqlite3 it is said of the
     whole connection, by PRAGMA trusted_schema = OFF.
     """
+    if not (remote is True or isinstance(remote, dict) or hasattr(remote, "cat_file")):
+        raise TypeError(f"remote= is True, a file system of fsspec or a dict of one for each scheme, not {remote!r}")
     if remote is True:
         try:
             import fsspec  # noqa: F401
