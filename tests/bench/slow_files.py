@@ -18,6 +18,7 @@ class Slow:
     """URLs slow://NAME are the files of the folder."""
 
     protocol = "slow"
+    async_impl = True  # cat_file is a request of its own
 
     def __init__(self, folder):
         self._folder = folder

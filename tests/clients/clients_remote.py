@@ -64,7 +64,8 @@ rng = np.random.default_rng(5)
 
 @pytest.fixture(scope="module")
 def python():
-    return packages.python_with("remote", packages.wheel(), "numpy", "fsspec", "aiohttp", "s3fs", "moto[server]", "apsw", "dask[dataframe]", "pandas")
+    stores = ("fsspec", "aiohttp", "s3fs", "moto[server]", "gcsfs", "gcp-storage-emulator", "huggingface_hub")
+    return packages.python_with("remote", packages.wheel(), "numpy", "apsw", "dask[dataframe]", "pandas", *stores)
 
 
 def free_port():
@@ -179,6 +180,88 @@ if __name__ == "__main__":
     done = subprocess.run([sys.executable, "-m", "npyext", "--remote", "nothing"], capture_output=True, text=True)
     assert done.returncode == 1 and "--remote s3://bucket/" in done.stderr
 """, s3)  # fmt: skip
+
+
+# --- GCS, Hugging Face -------------------------------------------------------------------------------------------------
+
+
+def test_google_cloud_storage(python, tmp_path):
+    port = free_port()
+    env = dict(os.environ, STORAGE_EMULATOR_HOST=f"http://127.0.0.1:{port}", GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT="false", GOOGLE_CLOUD_PROJECT="p")
+    run(python, tmp_path, BEFORE + """
+import gcsfs
+from gcp_storage_emulator.server import create_server
+server = create_server("127.0.0.1", int(sys.argv[1]), in_memory=True, default_bucket="bucket")
+server.start()
+fs = gcsfs.GCSFileSystem(token="anon")
+fs.pipe("bucket/x.npy", npy(np.arange(100_000)))
+db = npyext.connect(remote=fs)
+assert db.execute("SELECT sum(value) FROM npy_rows('gs://bucket/x.npy')").fetchall() == [(4_999_950_000,)]
+assert db.execute("SELECT path, shape FROM npy_meta('gs://bucket/*.npy')").fetchall() == [("gs://bucket/x.npy", "[100000]")]
+assert "no such file" in error_of(db, "SELECT * FROM npy_rows('gs://bucket/nope.npy')")
+os._exit(0)
+""", env, str(port))  # fmt: skip
+
+
+# As much of Hugging Face's hub as its file system asks for.
+HUB = r"""
+import http.server, re, threading
+
+files = {"data/x.npy": npy(np.arange(100_000))}
+ranges = []
+
+class Hub(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def give(self, status, body, **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def tell(self, value, status=200):
+        self.give(status, json.dumps(value).encode(), Content_Type="application/json")
+
+    def do_GET(self):
+        path = self.path.partition("?")[0]
+        resolved = re.search("/resolve/[^/]+/(.*)$", path)
+        if path.endswith("/tree/main"):
+            self.tell([{"type": "directory", "oid": "0" * 40, "path": "data"}])
+        elif path.endswith("/tree/main/data"):
+            self.tell([{"type": "file", "oid": "1" * 40, "size": len(contents), "path": name} for name, contents in files.items()])
+        elif resolved and resolved[1] in files:
+            contents = files[resolved[1]]
+            begin, end = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"]).groups())
+            ranges.append((begin, end))
+            self.give(206, contents[begin : end + 1], Content_Range=f"bytes {begin}-{end}/{len(contents)}")
+        elif path == "/api/datasets/user/name":
+            self.tell({"id": "user/name", "sha": "a" * 40, "siblings": [], "private": False})
+        else:
+            self.tell({"error": "not found"}, 404)
+
+    do_HEAD = do_GET
+
+hub = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+threading.Thread(target=hub.serve_forever, daemon=True).start()
+os.environ["HF_ENDPOINT"] = f"http://127.0.0.1:{hub.server_port}"
+"""
+
+
+def test_hugging_face(python, tmp_path):
+    run(python, tmp_path, BEFORE + HUB + """
+db = npyext.connect(remote=True, allow=["hf://datasets/user/"])
+assert db.execute("SELECT sum(value) FROM npy_rows('hf://datasets/user/name/data/x.npy')").fetchall() == [(4_999_950_000,)]
+nbytes = len(files["data/x.npy"])
+assert sum(end + 1 - begin for begin, end in ranges) == nbytes, ranges  # each byte once, and none ahead
+assert db.execute("SELECT path, shape FROM npy_meta('hf://datasets/user/name/data/*.npy')").fetchall() == [("hf://datasets/user/name/data/x.npy", "[100000]")]
+assert "no such file" in error_of(db, "SELECT * FROM npy_rows('hf://datasets/user/name/data/nope.npy')")
+""")  # fmt: skip
 
 
 # --- HTTP -------------------------------------------------------------------------------------------------------------

@@ -129,7 +129,15 @@ class _Opened:
             return _retried(lambda: self._sync(self._http_read(url, version, start, nbytes))), version != ""
         if self._is_s3 and version:
             return _retried(lambda: self._sync(self._s3_read(url, version, start, nbytes))), True
-        return _retried(lambda: self.filesystem.cat_file(self.path(url), start=start, end=start + nbytes)), False
+        return _retried(lambda: self._plain_read(self.path(url), start, nbytes)), False
+
+    def _plain_read(self, path, start, nbytes):
+        """Where cat_file is not a request of its own, it opens a file that reads megabytes ahead."""
+        if self.filesystem.async_impl:
+            return self.filesystem.cat_file(path, start=start, end=start + nbytes)
+        with self.filesystem.open(path, "rb", cache_type="none") as file:
+            file.seek(start)
+            return file.read(nbytes)
 
     def _sync(self, coroutine):
         import fsspec.asyn
