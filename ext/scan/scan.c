@@ -282,11 +282,22 @@ npyx_status npyext_scan_next_entry(npyext_scan *scan, npyx_error *error) {
     return status;
 }
 
+/* Whether the current entry is all that a zip has: its directory is known, while another archive would have
+ * to be read on. */
+static bool is_all_of_zip(const npyext_scan *scan) {
+    npyx_entry entry;
+    npyx_error error;
+    npyx_archive *archive = scan->opened.archive;
+    return scan->has_entry && scan->index == 0 && archive->format == NPYX_FORMAT_NPZ &&
+           npyx_archive_entry(archive, 1, &entry, &error) == NPYX_DONE;
+}
+
 bool npyext_scan_is_single(npyext_scan *scan) {
     if (scan->is_single) /* every look-up asks */
         return true;
     bool is_one_array = chooses_one(scan) || scan->is_only_entry ||
-                        (scan->opened.archive != NULL && npyx_archive_is_one_npy(scan->opened.archive));
+                        (scan->opened.archive != NULL &&
+                         (npyx_archive_is_one_npy(scan->opened.archive) || is_all_of_zip(scan)));
     scan->is_single = is_one_array && npyext_files_count(&scan->files) == 1;
     return scan->is_single;
 }
