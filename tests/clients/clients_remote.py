@@ -368,9 +368,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             body, ranged = contents[:end + 1 - begin], f"bytes 0-{end - begin}/{len(contents)}"
         if asked and how == "long":
             body += b"xx"
-        if asked and how == "changes" and begin > 100_000:
+        if asked and how in ("changes", "hides") and begin > 100_000:
             body, tag = changed[begin : end + 1], '"two"'
-        headers = {"ETag": tag, "Accept-Ranges": "bytes"} | ({"Content-Range": ranged} if status == 206 else {})
+            seen["hidden"] += how == "hides"
+        if how == "hides":  # a range does not say which version it is of
+            tag = None if asked else '"two"' if seen["hidden"] else '"one"'
+        headers = {"Accept-Ranges": "bytes"} | ({"ETag": tag} if tag else {}) | ({"Content-Range": ranged} if status == 206 else {})
         self.give(status, body, headers, cut=asked and how == "cut", other_nbytes=how == "lies" and not asked)
 
     def give(self, status, body, headers, cut=False, other_nbytes=False):
@@ -388,7 +391,7 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 base = f"http://127.0.0.1:{server.server_port}"
 for how, words in {"good": None, "busy": None, "down": "503", "whole": "npyext needs ranges", "elsewhere": "with the range", "cut": "Payload|bytes where",
-                   "long": "bytes where", "changes": "changed while it was read", "lies": "416|range|bytes where|changed|header says"}.items():
+                   "long": "bytes where", "changes": "changed while it was read", "hides": "changed while it was read", "lies": "416|range|bytes where|changed|header says"}.items():
     db = npyext.connect(remote=True)
     url = f"{base}/{how}/x.npy?key=secret"
     if words is None:

@@ -126,7 +126,7 @@ class _Opened:
         if nbytes == 0:
             return b"", False
         if self._is_http:
-            return _retried(lambda: self._sync(self._http_read(url, version, start, nbytes))), version != ""
+            return _retried(lambda: self._sync(self._http_read(url, version, start, nbytes)))
         if self._is_s3 and version:
             return _retried(lambda: self._sync(self._s3_read(url, version, start, nbytes))), True
         return _retried(lambda: self._plain_read(self.path(url), start, nbytes)), False
@@ -167,6 +167,7 @@ class _Opened:
         raise OSError("the server does not tell the length of the file")
 
     async def _http_read(self, url, version, start, nbytes):
+        """As read: a server need not say again which version it answers with."""
         headers = {"Range": f"bytes={start}-{start + nbytes - 1}"}
         if version.startswith('"'):  # a strong ETag: the only kind that If-Match compares
             headers["If-Match"] = version
@@ -183,7 +184,7 @@ class _Opened:
             body = await response.read()
         if response.status == 206 and not response.headers["Content-Range"].startswith(f"bytes {start}-"):
             raise OSError(f"the server answers with the range {response.headers['Content-Range']!r}, of {total} bytes")
-        return body
+        return body, version != "" and found == version
 
     async def _s3_read(self, url, version, start, nbytes):
         bucket, key, _ = self.filesystem.split_path(self.path(url))
@@ -301,9 +302,6 @@ class Remote:
             return "[]"
         except Exception as error:
             return _words(error)
-
-    def close(self):
-        self._threads.shutdown(wait=False)
 
 
 def bind(connection, remote, allow=None):
