@@ -507,9 +507,9 @@ static npyx_status split_pattern(pattern_walk *walk, npyx_error *error) {
 }
 
 /* Appends what one pattern without braces matches, unsorted. */
-static npyx_status walk_pattern(pattern_walk *walk, const npyx_buffer *pattern, npyx_error *error) {
-    if (pattern->status == NPYX_TOOBIG)
-        return npyx_refuse(error, "the pattern makes a path of more than %d bytes", (int)PATTERN_NBYTES_MAX);
+static npyx_status walk_pattern(void *ctx, const npyx_buffer *pattern, npyx_error *error) {
+    pattern_walk *walk = ctx;
+    NPYX_TRY(pattern_step(walk, error));
     npyx_buffer_reset(&walk->text);
     npyx_buffer_append(&walk->text, pattern->bytes, pattern->nbytes);
     npyx_buffer_append_char(&walk->text, '\0');
@@ -532,6 +532,25 @@ static npyx_status walk_pattern(pattern_walk *walk, const npyx_buffer *pattern, 
     return status;
 }
 
+/* Calls expand for each pattern without braces. */
+static npyx_status expand_each(npyx_host *host, const char *pattern,
+                               npyx_status (*expand)(void *ctx, const npyx_buffer *plain, npyx_error *error),
+                               void *ctx, npyx_error *error) {
+    npyext_braces braces = {0};
+    npyx_buffer plain = {.host = host, .limit_nbytes = PATTERN_NBYTES_MAX};
+    npyx_status status = npyext_braces_first(&braces, pattern, &plain, error);
+    for (bool is_more = true; is_more && status == NPYX_OK; is_more = npyext_braces_next(&braces, &plain)) {
+        if (plain.status == NPYX_TOOBIG)
+            status =
+                npyx_refuse(error, "the pattern makes a path of more than %d bytes", (int)PATTERN_NBYTES_MAX);
+        else
+            status = expand(ctx, &plain, error);
+    }
+    npyext_braces_clear(&braces, host);
+    npyx_buffer_clear(&plain);
+    return status;
+}
+
 /* ---- patterns of URLs ---- */
 
 static npyx_status add_url(void *ctx, const char *url, size_t nbytes, npyx_error *error) {
@@ -544,55 +563,57 @@ static npyx_status drop_missing(npyext_paths *paths, size_t first, npyx_error *e
     npyx_host *host = paths->arena.host;
     size_t npaths = paths->npaths;
     paths->npaths = first;
-    for (size_t i = first; i < npaths; i++) {
+    for (size_t i = first, n; i < npaths; i += n) {
         npyx_remote_wish wishes[NPYX_REMOTE_AHEAD_NFILES_MOST];
-        size_t nwishes = 0, most = (size_t)NPYX_REMOTE_AHEAD_NFILES;
-        for (; (i - first) % most == 0 && nwishes < most && i + nwishes < npaths; nwishes++)
-            wishes[nwishes] = (npyx_remote_wish){.url = paths->paths[i + nwishes]};
-        npyx_file_info info;
-        NPYX_TRY(npyx_remote_expect(host, wishes, (int64_t)nwishes, error));
-        npyx_status status = npyx_remote_info(host, paths->paths[i], &info, error);
-        if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED)
-            return status;
-        if (status != NPYX_NOT_FOUND)
-            paths->paths[paths->npaths++] = paths->paths[i];
+        for (n = 0; n < (size_t)NPYX_REMOTE_AHEAD_NFILES && i + n < npaths; n++)
+            wishes[n] = (npyx_remote_wish){.url = paths->paths[i + n]};
+        NPYX_TRY(npyx_remote_expect(host, wishes, (int64_t)n, error));
+        for (size_t k = 0; k < n; k++) {
+            npyx_file_info info;
+            npyx_status status = npyx_remote_info(host, wishes[k].url, &info, error);
+            if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED)
+                return status;
+            if (status != NPYX_NOT_FOUND)
+                paths->paths[paths->npaths++] = wishes[k].url;
+        }
     }
     return NPYX_OK;
+}
+
+typedef struct url_pattern {
+    npyext_paths *paths;
+    const char *query;
+    npyx_buffer url;
+    bool is_listed; /* a part of it was, by the host */
+} url_pattern;
+
+static npyx_status expand_plain_url(void *ctx, const npyx_buffer *plain, npyx_error *error) {
+    url_pattern *pattern = ctx;
+    npyx_buffer *url = &pattern->url;
+    npyx_buffer_reset(url);
+    npyx_buffer_append(url, plain->bytes, plain->nbytes);
+    npyx_buffer_append(url, pattern->query, strlen(pattern->query) + 1);
+    NPYX_TRY(npyx_buffer_check(plain, error));
+    NPYX_TRY(npyx_buffer_check(url, error));
+    NPYX_TRY(npyx_poll(url->host, error));
+    if (!npyext_pattern_is_pattern(url->bytes))
+        return npyext_paths_append(pattern->paths, url->bytes, url->nbytes - 1, error);
+    pattern->is_listed = true;
+    return npyx_remote_glob(url->host, url->bytes, add_url, pattern->paths, error);
 }
 
 /* Braces are expanded here, before the query; the host lists what matches the rest. */
 static npyx_status expand_url(const char *pattern, npyext_paths *paths, npyx_error *error) {
     npyx_host *host = paths->arena.host;
     size_t first = paths->npaths, shown_nbytes = npyx_url_shown_nbytes(pattern);
-    const char *query = pattern + shown_nbytes;
+    url_pattern expanded = {.paths = paths, .query = pattern + shown_nbytes, .url.host = host};
     const char *head = npyx_arena_copy(&paths->arena, pattern, shown_nbytes);
     NPYX_TRY(npyx_check_memory(head, error));
-    npyext_braces braces = {0};
-    npyx_buffer plain = {.host = host, .limit_nbytes = PATTERN_NBYTES_MAX}, url = {.host = host};
-    npyx_status status = npyext_braces_first(&braces, head, &plain, error);
-    bool is_listed = false;
-    for (bool is_more = true; is_more && status == NPYX_OK; is_more = npyext_braces_next(&braces, &plain)) {
-        npyx_buffer_reset(&url);
-        npyx_buffer_append(&url, plain.bytes, plain.nbytes);
-        npyx_buffer_append(&url, query, strlen(query) + 1);
-        status = npyx_buffer_check(&plain, error);
-        if (status == NPYX_OK)
-            status = npyx_buffer_check(&url, error);
-        if (status == NPYX_OK)
-            status = npyx_poll(host, error);
-        if (status != NPYX_OK)
-            break;
-        bool is_plain = !npyext_pattern_is_pattern(url.bytes);
-        is_listed = is_listed || !is_plain;
-        status = is_plain ? npyext_paths_append(paths, url.bytes, url.nbytes - 1, error)
-                          : npyx_remote_glob(host, url.bytes, add_url, paths, error);
-    }
-    npyext_braces_clear(&braces, host);
-    npyx_buffer_clear(&plain);
-    npyx_buffer_clear(&url);
+    npyx_status status = expand_each(host, head, expand_plain_url, &expanded, error);
+    npyx_buffer_clear(&expanded.url);
     if (status == NPYX_OK)
         status = paths_sort(paths, first, 0, error);
-    if (status == NPYX_OK && !is_listed)
+    if (status == NPYX_OK && !expanded.is_listed)
         status = drop_missing(paths, first, error);
     if (status != NPYX_OK)
         paths->npaths = first;
@@ -605,20 +626,11 @@ npyx_status npyext_pattern_expand(const char *pattern, npyext_paths *paths, npyx
     if (npyx_path_is_url(pattern))
         return expand_url(pattern, paths, error);
     pattern_walk walk = {.paths = paths, .text.host = host, .path.host = host, .waiting.host = host};
-    npyext_braces braces = {0};
-    npyx_buffer plain = {.host = host, .limit_nbytes = PATTERN_NBYTES_MAX};
-    npyx_status status = npyext_braces_first(&braces, pattern, &plain, error);
-    for (bool is_more = true; is_more && status == NPYX_OK; is_more = npyext_braces_next(&braces, &plain)) {
-        status = pattern_step(&walk, error);
-        if (status == NPYX_OK)
-            status = walk_pattern(&walk, &plain, error);
-    }
+    npyx_status status = expand_each(host, pattern, walk_pattern, &walk, error);
     if (status == NPYX_OK)
         status = paths_sort(paths, first_path, strcspn(pattern, "*?[{"), error);
     if (status != NPYX_OK)
         paths->npaths = first_path;
-    npyext_braces_clear(&braces, host);
-    npyx_buffer_clear(&plain);
     npyx_buffer_clear(&walk.text);
     npyx_buffer_clear(&walk.path);
     npyx_buffer_clear(&walk.waiting);

@@ -235,11 +235,14 @@ static npyx_status look_up(npyx_host *host, const char *url, int64_t *number, np
     return file->nbytes >= 0 ? NPYX_OK : fail_noted(remote, file, error);
 }
 
+static npyx_file_info info_of(const remote_file *file) {
+    return (npyx_file_info){.nbytes = file->nbytes, .is_remote = true, .inode = (uint64_t)file->serial};
+}
+
 npyx_status npyx_remote_info(npyx_host *host, const char *url, npyx_file_info *info, npyx_error *error) {
     int64_t number;
     NPYX_TRY(look_up(host, url, &number, error));
-    const remote_file *file = &host->remote->files[number];
-    *info = (npyx_file_info){.nbytes = file->nbytes, .is_remote = true, .inode = (uint64_t)file->serial};
+    *info = info_of(&host->remote->files[number]);
     return NPYX_OK;
 }
 
@@ -357,18 +360,14 @@ static npyx_status ask_for(npyx_remote *remote, int64_t file, int64_t off, int64
     return NPYX_OK;
 }
 
-static npyx_status fail_length(npyx_error *error, size_t nbytes, int64_t wanted_nbytes) {
-    return npyx_fail(error, NPYX_IO, -1,
-                     "the host's function returned %zu bytes where %" PRId64 " were asked for", nbytes,
-                     wanted_nbytes);
-}
-
 npyx_status npyx_remote_deliver(npyx_remote *remote, const uint8_t *bytes, size_t nbytes, npyx_error *error) {
     int64_t wanted_nbytes = 0;
     for (int64_t i = 0; i < remote->nranges; i++)
         wanted_nbytes += remote->ranges[i].nbytes;
     if (remote->is_delivered || (uint64_t)wanted_nbytes != nbytes)
-        return fail_length(error, nbytes, wanted_nbytes);
+        return npyx_fail(error, NPYX_IO, -1,
+                         "the host's function returned %zu bytes where %" PRId64 " were asked for", nbytes,
+                         wanted_nbytes);
     remote->is_delivered = true;
     remote->host->counters.remote_bytes += wanted_nbytes;
     for (int64_t i = 0; i < remote->nranges; i++) {
@@ -433,9 +432,15 @@ static int64_t run_end(remote_source *source, int64_t off, int64_t nbytes) {
     return end_off;
 }
 
+/* Whether what is noted of the file is still the version that was opened. */
+static bool source_is_current(const remote_source *source) {
+    const remote_file *file = &source->base.host->remote->files[source->file];
+    return file->serial == source->serial && file->nbytes >= 0;
+}
+
 static npyx_status source_fetch(remote_source *source, int64_t off, size_t nbytes, npyx_error *error) {
     npyx_remote *remote = source->base.host->remote;
-    if (remote->files[source->file].serial != source->serial || remote->files[source->file].nbytes < 0)
+    if (!source_is_current(source))
         return npyx_fail_changed(error);
     int64_t end_off = run_end(source, off, (int64_t)nbytes), room_nbytes = question_nbytes(remote);
     off = off / NPYX_REMOTE_BLOCK_NBYTES * NPYX_REMOTE_BLOCK_NBYTES;
@@ -483,7 +488,7 @@ static npyx_status remote_source_expect(npyx_source *base, const npyx_extent *ex
     const remote_source *source = (const remote_source *)base;
     npyx_remote *remote = base->host->remote;
     int64_t room_nbytes = question_nbytes(remote);
-    if (remote->files[source->file].serial != source->serial || remote->files[source->file].nbytes < 0)
+    if (!source_is_current(source))
         return NPYX_OK;
     NPYX_TRY(ask_begin(remote, error));
     for (int64_t i = 0; i < n; i++)
@@ -496,18 +501,17 @@ static const npyx_source_ops remote_source_ops = {.read = remote_read, .expect =
 npyx_status npyx_source_open_remote(npyx_host *host, const char *url, npyx_source **source,
                                     npyx_file_info *info, npyx_error *error) {
     int64_t number;
-    npyx_file_info found;
-    NPYX_TRY(npyx_remote_info(host, url, &found, error));
-    NPYX_TRY(number_of(host->remote, url, &number, error));
+    NPYX_TRY(look_up(host, url, &number, error));
     remote_source *made = npyx_alloc(host, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
+    const remote_file *file = &host->remote->files[number];
     *made = (remote_source){
-        .base = {.ops = &remote_source_ops, .host = host, .nbytes = found.nbytes, .part_end_off = INT64_MAX},
+        .base = {.ops = &remote_source_ops, .host = host, .nbytes = file->nbytes, .part_end_off = INT64_MAX},
         .file = number,
-        .serial = (int64_t)found.inode};
+        .serial = file->serial};
     host->counters.files_opened++;
     if (info != NULL)
-        *info = found;
+        *info = info_of(file);
     *source = &made->base;
     return NPYX_OK;
 }
