@@ -56,9 +56,7 @@ check: ## Install what is missing, build, and run the tests, samples of the long
 install: npyext.so .build/install/libnpyx.a ## Install extension, codec and SQL (PREFIX, LIBDIR, INCLUDEDIR, DESTDIR)
 	install -d $(addprefix '$(DESTDIR),$(LIBDIR)/pkgconfig' $(INCLUDEDIR)/npyx' $(PREFIX)/share/npyext/sql')
 	install -m 644 npyext.so .build/install/libnpyx.a '$(DESTDIR)$(LIBDIR)'
-	for header in $$($(CC) -MM -Isrc src/npyx.h | tr -d '\\' | sed 's/^[^:]*://'); do \
-	    install -D -m 644 "$$header" '$(DESTDIR)$(INCLUDEDIR)/npyx/'"$${header#src/}" || exit 1; \
-	done
+	install -m 644 src/npyx.h '$(DESTDIR)$(INCLUDEDIR)/npyx'
 	install -m 644 sql/*.sql '$(DESTDIR)$(PREFIX)/share/npyext/sql'
 	sed -i "s|load_extension('./npyext')|load_extension('$(LIBDIR)/npyext')|" '$(DESTDIR)$(PREFIX)/share/npyext/sql'/*.sql
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(version)|' \

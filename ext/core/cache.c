@@ -1,40 +1,8 @@
-/* The open files of a connection, the most recently used first, and what a path's suffix says of the
- * format. */
+/* The open files of a connection, the most recently used first. */
 #include "connection.h"
-
-#include "text/span.h"
 
 int64_t npyext_cache_tick(npyext_connection *connection) {
     return ++connection->clock;
-}
-
-npyx_hint npyext_path_hint(const char *path) {
-    static const struct {
-        const char *suffix;
-        npyx_hint hint;
-    } hints[] = {{".ten", NPYX_HINT_TEN},
-                 {".tar", NPYX_HINT_TAR},
-                 {".tar.gz", NPYX_HINT_TAR},
-                 {".tgz", NPYX_HINT_TAR},
-                 {".safetensors", NPYX_HINT_SAFETENSORS},
-                 {".pkl", NPYX_HINT_PICKLE},
-                 {".pickle", NPYX_HINT_PICKLE},
-                 {".joblib", NPYX_HINT_PICKLE}};
-    const npyx_span name = {path, strlen(path)};
-    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
-        if (npyx_span_ends(name, hints[i].suffix))
-            return hints[i].hint;
-    }
-    return NPYX_NO_HINT;
-}
-
-bool npyext_path_format(const char *path, npyx_format *format) {
-    const char *dot = strrchr(path, '.');
-    for (*format = NPYX_FORMAT_NPY; dot != NULL && *format <= NPYX_FORMAT_GGUF; (*format)++) {
-        if (sqlite3_stricmp(dot + 1, npyx_format_name(*format)) == 0)
-            return true;
-    }
-    return false;
 }
 
 npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, npyx_hint hint,
@@ -83,7 +51,7 @@ static npyx_status cache_open(npyext_connection *connection, const char *path, c
                                          error);
     }
     NPYX_TRY(npyext_open_part(host, path, part, file, error));
-    npyx_status status = npyx_archive_open(file->source, npyext_path_hint(path), archive, error);
+    npyx_status status = npyx_archive_open(file->source, npyx_path_hint(path), archive, error);
     if (status == NPYX_CORRUPT && error->kind == NPYX_KIND_UNKNOWN && !part->is_range)
         npyx_error_add(error,
                        "; for raw items give a dtype, as in {\"path\": \"x.bin\", \"dtype\": \"<f4\"}");

@@ -66,12 +66,6 @@ void npyext_cache_release(npyext_connection *connection, npyext_cached_file *fil
 /* Closes all; none may be in use. */
 void npyext_cache_clear(npyext_connection *connection);
 
-/* The first bytes determine the format; if they do not, the path does. */
-npyx_hint npyext_path_hint(const char *path);
-
-/* The format that a path's suffix names, in either case; false if it names none of ours. */
-bool npyext_path_format(const char *path, npyx_format *format);
-
 /* Opens a BLOB as an archive; its bytes must outlive the archive. */
 npyx_status npyext_open_blob(npyx_host *host, const void *bytes, size_t nbytes, npyx_hint hint,
                              npyx_archive **archive, npyx_error *error);

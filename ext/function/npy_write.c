@@ -17,7 +17,7 @@ typedef struct write_cursor {
 /* A name that promises another format would mislead whoever reads the file next. */
 static npyx_status check_name(const char *path, npyx_format format, npyx_error *error) {
     npyx_format named;
-    if (!npyext_path_format(path, &named) || named == format)
+    if (!npyx_path_format(path, &named) || named == format)
         return NPYX_OK;
     return npyx_refuse(error, "the name ends in .%s, but the file would be a .%s%s", npyx_format_name(named),
                        npyx_format_name(format),
@@ -136,7 +136,7 @@ static npyx_status write_begin(npyext_cursor *base, const npyext_request *reques
         return write_handle(cursor, request->argv[1], error); /* argv is in the order of the roles */
     npyx_format format = NPYX_FORMAT_NPY;
     cursor->place.path = "BLOB";
-    NPYX_TRY(check_contents(scan->connection, array, npyext_path_hint(scan->path), &format, error));
+    NPYX_TRY(check_contents(scan->connection, array, npyx_path_hint(scan->path), &format, error));
     cursor->place.path = scan->path;
     NPYX_TRY(check_name(scan->path, format, error));
     return write_publish(cursor, NULL, error);

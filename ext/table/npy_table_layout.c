@@ -502,7 +502,7 @@ npyx_status npyext_layout_read(npyext_layout *layout, bool is_declared, npyx_err
 
 npyx_status npyext_layout_read_written(npyext_layout *layout, npyx_source *source, npyx_error *error) {
     layout->reads_values = true;
-    npyx_hint hint = npyext_path_hint(layout->declaration->arguments[NPYEXT_TABLE_PATH]);
+    npyx_hint hint = npyx_path_hint(layout->declaration->arguments[NPYEXT_TABLE_PATH]);
     NPYX_TRY(npyx_archive_open(source, hint, &layout->archive, error));
     return layout_read_archive(layout, true, error);
 }

@@ -412,7 +412,7 @@ static const npyext_transaction_ops table_writer_ops = {.open = file_open,
 static npyx_format format_of_name(const char *path) {
     npyx_format named;
     bool is_archive =
-        npyext_path_format(path, &named) && (named == NPYX_FORMAT_NPZ || named == NPYX_FORMAT_TEN);
+        npyx_path_format(path, &named) && (named == NPYX_FORMAT_NPZ || named == NPYX_FORMAT_TEN);
     return is_archive ? named : NPYX_FORMAT_NPY;
 }
 

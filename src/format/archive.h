@@ -77,6 +77,12 @@ typedef enum npyx_hint {
     NPYX_HINT_PICKLE
 } npyx_hint;
 
+/* What a path's ending says. */
+npyx_hint npyx_path_hint(const char *path);
+
+/* The format that a path's ending names, in either case; false if it names none of ours. */
+bool npyx_path_format(const char *path, npyx_format *format);
+
 /* Recognises the format by the first bytes of source, which belongs to the archive from here on (closed on
  * failure, too). */
 npyx_status npyx_archive_open(npyx_source *source, npyx_hint hint, npyx_archive **archive, npyx_error *error);

@@ -1,7 +1,40 @@
 /* From a file's first bytes to an archive of its format. */
 #include "archive.h"
+
+#include <strings.h>
+
 #include "header.h"
 #include "io/first_bytes.h"
+#include "text/span.h"
+
+npyx_hint npyx_path_hint(const char *path) {
+    static const struct {
+        const char *suffix;
+        npyx_hint hint;
+    } hints[] = {{".ten", NPYX_HINT_TEN},
+                 {".tar", NPYX_HINT_TAR},
+                 {".tar.gz", NPYX_HINT_TAR},
+                 {".tgz", NPYX_HINT_TAR},
+                 {".safetensors", NPYX_HINT_SAFETENSORS},
+                 {".pkl", NPYX_HINT_PICKLE},
+                 {".pickle", NPYX_HINT_PICKLE},
+                 {".joblib", NPYX_HINT_PICKLE}};
+    const npyx_span name = {path, strlen(path)};
+    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
+        if (npyx_span_ends(name, hints[i].suffix))
+            return hints[i].hint;
+    }
+    return NPYX_NO_HINT;
+}
+
+bool npyx_path_format(const char *path, npyx_format *format) {
+    const char *dot = strrchr(path, '.');
+    for (*format = NPYX_FORMAT_NPY; dot != NULL && *format <= NPYX_FORMAT_GGUF; (*format)++) {
+        if (strcasecmp(dot + 1, npyx_format_name(*format)) == 0)
+            return true;
+    }
+    return false;
+}
 
 /* A script or a program, which may unpack the zip after it: of the known kinds of files, only in these does
  * such a zip count. Windows programs are not known here, like anything else that may precede a zip. */

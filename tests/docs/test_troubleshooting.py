@@ -357,7 +357,7 @@ SITUATIONS = {
     "wrong ELF class: ELFCLASS32": other_word_size,
     "undefined symbol: sqlite3_other_init": renamed,
     **{quoted: empty_path for quoted in EMPTY_PATH},
-    "dynamic module does not define module export function (PyInit_npyext)": python_beside_it("-c", "import npyext"),
+    "... is the extension for SQLite, and no package npyext is installed": python_beside_it("-c", "import npyext"),
     "No code object available for npyext": python_beside_it("-m", "npyext"),
     "cannot run .load in safe mode": safe_mode,
     "no such table: npy_meta": without_extension("SELECT * FROM npy_meta('X.npy')"),

@@ -11,7 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "npyx.h"
+#include "format/archive_write.h"
+#include "format/header.h"
+#include "format/samples.h"
+#include "io/file_system.h"
+#include "io/first_bytes.h"
+#include "item/encode.h"
+#include "lazy/calc.h"
+#include "text/json_text.h"
+#include "walk/reader.h"
 
 void fuzz_target(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); /* the target, within its limits */

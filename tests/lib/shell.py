@@ -21,9 +21,9 @@ EXTENSION = os.path.abspath(
 )
 # Another build or host repeats what the release has passed (NPYEXT_REPEATS where no variable here tells).
 REPEATS = FLAVOUR not in ("release", "coverage") or MAPPED or os.environ.get("NPYEXT_REPEATS") == "1"
-# `make check` by itself asks samples of what takes longest. CI asks all of it (NPYEXT_WHOLE=1, which `make check-whole` sets), and
-# so does each run in another build or on another host.
-SAMPLES = not REPEATS and FLAVOUR == "release" and os.environ.get("NPYEXT_WHOLE") != "1"
+# `make check` by itself asks samples of what takes longest, and so does what CI repeats with other compilers, releases and ways
+# of reading, and sanitized. `make check-whole` asks all of it, and so does any other target with NPYEXT_WHOLE=1.
+SAMPLES = FLAVOUR in ("release", "asan") and os.environ.get("NPYEXT_WHOLE") != "1"
 # A test that waits longer than this for a process has found one that hangs.
 PATIENCE = 120 if FLAVOUR == "release" else 600
 

@@ -47,7 +47,7 @@ ASKS_NUMPY = True
 SMALL_BUILD = os.environ.get("NPYEXT_SMALL_SO") or os.path.join(shell.ROOT, ".build", "small", "npyext.so")
 QUESTIONS_PER_CASE = 20
 CASES_PER_TUNING = 6
-PATIENCE = 20  # seconds, of a machine that has nothing else to do
+PATIENCE = 20 if shell.FLAVOUR == "release" else 120  # seconds, of a machine that has nothing else to do
 # Rows beyond these, and values longer than this, are compared by their digests.
 KEPT_ROWS, KEPT_NBYTES = 3000, 1 << 16
 # A file of a process's own, as questions name it.

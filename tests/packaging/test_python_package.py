@@ -10,6 +10,7 @@ import platform
 import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 import zipfile
 
@@ -43,7 +44,7 @@ def package(wheel, tmp_path_factory):
 
 
 def python(package, *arguments):
-    """What Python prints, outside of the folder of the build: its npyext.so would be taken for the package."""
+    """What Python prints, in the folder of the package."""
     folder = os.path.dirname(os.path.dirname(package.loadable_path()))
     return packages.run(sys.executable, "-B", *arguments, env=dict(os.environ, PYTHONPATH=folder), cwd=folder)
 
@@ -123,14 +124,30 @@ def test_load(package):
 
 
 def test_the_example_of_the_readme(package, tmp_path):
-    """As it says: in tests/demo, where there are runs."""
+    """As it says: in the folder of the examples, where runs and the extension itself are."""
     with open(os.path.join(shell.ROOT, "README.md"), encoding="utf-8") as file:
         (example,) = re.findall(r"^```python\n(.*?)^```", file.read(), re.M | re.S)
+    packages.make("examples")
+    shutil.copytree(os.path.join(shell.ROOT, ".build", "examples", "runs"), tmp_path / "runs")
+    shutil.copy(os.path.join(shell.ROOT, "npyext.so"), tmp_path)
     (tmp_path / "shapes.py").write_text(example)
     env = dict(os.environ, PYTHONPATH=os.path.dirname(os.path.dirname(package.loadable_path())))
-    printed = packages.run(sys.executable, "-B", tmp_path / "shapes.py", env=env, cwd=os.path.join(shell.TESTS, "demo"))
+    printed = packages.run(sys.executable, "-B", "shapes.py", env=env, cwd=tmp_path)
     runs = ["r1", "r2", "r3", "r4"]
     assert printed.splitlines() == [line for run in runs for line in (f"runs/{run}/confusion.npy [3,3]", f"runs/{run}/loss.npy [{6 if run == 'r4' else 8}]")]
+
+
+def test_the_package_is_imported_where_the_extension_lies(package, tmp_path):
+    """Python takes ./npyext.so for a module of its own, before it looks at where packages are."""
+    shutil.copy(os.path.join(shell.ROOT, "npyext.so"), tmp_path)
+    folder = os.path.dirname(os.path.dirname(package.loadable_path()))
+    asked = "import npyext, npyext._load; print(npyext.__file__, npyext.__spec__.origin, npyext.__path__, npyext.__version__)"
+    env = dict(os.environ, PYTHONPATH=folder)
+    printed = packages.run(sys.executable, "-W", "error", "-B", "-c", asked, env=env, cwd=tmp_path)
+    assert printed.split() == [package.__file__, package.__file__, f"['{folder}/npyext']", package.__version__]
+    (tmp_path / "npyext").mkdir()  # no package: there is nothing in it
+    failed = subprocess.run([sys.executable, "-c", "import npyext"], stderr=subprocess.PIPE, cwd=tmp_path, text=True)
+    assert failed.returncode == 1 and "ImportError: " in failed.stderr and "pip install ext/python" in failed.stderr
 
 
 def test_load_leaves_loading_enabled(package):

@@ -125,7 +125,7 @@ def test_readme(root, patience_for):
     with open(os.path.join(shell.ROOT, "README.md")) as file:
         (commands,) = re.findall(r"in a clone of this repository:\n\n((?:    .*\n)+)", file.read())
     with open(f"{root}/root/script", "w") as file:
-        file.write(f"set -eu\ncd /{SOURCES}\n{commands}cd tests/demo\n~/venv/bin/python -c '{FROM_PYTHON}'\n")
+        file.write(f"set -eu\ncd /{SOURCES}\n{commands}make examples\ncd .build/examples\n~/venv/bin/python -c '{FROM_PYTHON}'\n")
     printed = packages.run(*entered(root, "sh", "/root/script"), env=environment(), seconds=PATIENCE)
     assert printed.endswith("\n4\n"), printed[-3000:]
 

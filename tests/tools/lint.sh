@@ -24,13 +24,13 @@ analysis() {
         sh -c 'clang-tidy --quiet "$0" -- -std=c11 -D_GNU_SOURCE -Isrc -Iext 2>>.build/clang-tidy.log'
 }
 
-# Nothing but the entry points may be seen from outside: hosts load other extensions beside this one.
+# Nothing but the entry points, Python's among them, may be seen from outside: hosts load other extensions beside this one.
 exports() {
     symbols=$(nm -D --defined-only npyext.so | awk '{ print $3 }')
     for entry_point in init readonly_init blob_init; do
         echo "$symbols" | grep -qx "sqlite3_npyext_$entry_point" || return 1
     done
-    if echo "$symbols" | grep -vxE 'sqlite3_npyext_((readonly|blob)_)?init'; then return 1; fi
+    if echo "$symbols" | grep -vxE 'sqlite3_npyext_((readonly|blob)_)?init|PyInit_npyext'; then return 1; fi
 }
 
 # only FILES HEADERS FOLDER...: in the folders, these files alone include the headers (both are patterns).

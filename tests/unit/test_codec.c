@@ -8,7 +8,9 @@
 
 #include <cmocka.h>
 
-#include "npyx.h"
+#include "format/archive_write.h"
+#include "item/print.h"
+#include "walk/reader.h"
 #include "unit_host.h"
 
 static unit_host unit;

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "item/convert.h"
-#include "npyx.h"
 #include "rounds.h"
 #include "unit_host.h"
 

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "npyx.h"
 #include "rounds.h"
 #include "stat/difference.h"
 #include "unit_host.h"

@@ -11,8 +11,9 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "item/element.h"
+#include "item/encode.h"
 #include "item/filter.h"
-#include "npyx.h"
 #include "rounds.h"
 #include "unit_host.h"
 
