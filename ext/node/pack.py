@@ -18,6 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "ext", "tools"), os.path.join(ROOT, "ext", "python")]
 
 import backend
+import bundled
 import cross
 
 FILES = ("index.js", "index.mjs", "index.d.ts", "README.md")
@@ -27,9 +28,9 @@ def described(name, **more):
     about = {
         "name": name,
         "version": backend.version(),
-        "description": "SQL over NumPy's .npy and .npz, WebDataset shards and .safetensors files, in SQLite",
+        "description": "SQL over NumPy's .npy and .npz, WebDataset shards and checkpoints (.safetensors, .pt, .gguf), in SQLite",
         "license": "MIT",
-        "keywords": ["sqlite", "sqlite-extension", "numpy", "npy", "npz", "webdataset"],
+        "keywords": ["sqlite", "sqlite-extension", "numpy", "npy", "npz", "webdataset", "safetensors", "gguf"],
     }
     return json.dumps({**about, **more}, indent=2).encode() + b"\n"
 
@@ -43,9 +44,10 @@ def platform_files(platform):
     os_name, cpu, libc = platform.npm
     library = os.path.basename(platform.object)
     where = {"os": [os_name], "cpu": [cpu], **({"libc": [libc]} if libc else {})}
-    about = described(package_name(platform), **where, files=[library])
+    about = described(package_name(platform), **where, files=[library, "npyext.cdx.json", "LICENSE.zlib"])
     text = f"The library of npyext for {platform.name}; install the package npyext.\n"
-    return [("package.json", about), (library, backend.read(platform.object)), ("README.md", text.encode())]
+    sbom = bundled.sbom(backend.read(platform.object), backend.version())
+    return [("package.json", about), (library, backend.read(platform.object)), ("README.md", text.encode()), ("npyext.cdx.json", sbom)]
 
 
 def main_files(platforms):
@@ -63,7 +65,7 @@ def write_package(folder, name, files):
     path = os.path.join(folder, f"{name}-{backend.version()}.tgz")
     with open(path, "wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped:
         with tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-            for member, data in [*files, ("LICENSE", backend.read(ROOT, "LICENSE"))]:
+            for member, data in [*files, *bundled.licences()]:
                 entry = tarfile.TarInfo(f"package/{member}")
                 entry.size, entry.mode, entry.mtime = len(data), 0o644, 499162500  # npm's own: 1985-10-26
                 tar.addfile(entry, io.BytesIO(data))

@@ -18,6 +18,10 @@ import zipfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 EXTENSION = os.path.join(ROOT, ".build", "standalone", "npyext.so")
+sys.path.insert(0, os.path.join(ROOT, "ext", "tools"))
+
+import bundled  # noqa: E402
+
 # The earliest that a zip can say; SOURCE_DATE_EPOCH would make wheels of the same contents differ.
 DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -25,9 +29,15 @@ METADATA = """\
 Metadata-Version: 2.1
 Name: npyext
 Version: {version}
-Summary: SQL over NumPy's .npy and .npz, WebDataset shards and .safetensors files, in SQLite
+Summary: SQL over NumPy's .npy and .npz, WebDataset shards and checkpoints (.safetensors, .pt, .gguf), in SQLite
 License: MIT
-Keywords: sqlite,numpy,npy,npz,webdataset
+License-File: LICENSE
+License-File: LICENSE.zlib
+Keywords: sqlite,numpy,npy,npz,webdataset,safetensors,gguf,checkpoint
+Classifier: Development Status :: 4 - Beta
+Classifier: Environment :: Console
+Classifier: Intended Audience :: Developers
+Classifier: Intended Audience :: Science/Research
 Classifier: License :: OSI Approved :: MIT License
 Classifier: Operating System :: MacOS
 Classifier: Operating System :: Microsoft :: Windows
@@ -35,6 +45,7 @@ Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: C
 Classifier: Programming Language :: Python :: 3
 Classifier: Topic :: Database
+Classifier: Topic :: Scientific/Engineering
 Requires-Python: >=3.7
 Provides-Extra: apsw
 Requires-Dist: apsw; extra == 'apsw'
@@ -103,7 +114,8 @@ def contents(extension, platforms):
     files = [(path.replace(os.sep, "/"), read(HERE, path)) for path in package_files()]
     files.append(("npyext/_version.py", f'__version__ = "{version()}"\n'.encode()))
     files.append((f"npyext/{os.path.basename(extension)}", read(extension)))
-    files.append((f"{info}/LICENSE", read(ROOT, "LICENSE")))
+    files += [(f"{info}/{name}", text) for name, text in bundled.licences()]
+    files.append((f"{info}/sboms/npyext.cdx.json", bundled.sbom(read(extension), version())))  # PEP 770
     files.append((f"{info}/METADATA", metadata()))
     files.append((f"{info}/WHEEL", wheel_text(platforms)))
     files.append((f"{info}/entry_points.txt", ENTRY_POINTS))
@@ -147,7 +159,6 @@ def build_sdist(sdist_directory, config_settings=None):
 
 def write_wheels(folder):
     """[name], a wheel for each platform."""
-    sys.path.insert(0, os.path.join(ROOT, "ext", "tools"))
     import cross
 
     return [write_wheel(folder, each.object, each.wheel) for each in cross.build_all()]

@@ -24,7 +24,7 @@ packages() {
     root) echo debootstrap ;;
     valgrind) echo valgrind libc6-dbg ;;
     graph) echo graphviz python3 ;;
-    lint) echo $building clang clang-format clang-tidy binutils python3 ;;
+    lint) echo $building clang clang-format clang-tidy binutils python3 golang-go ;;
     format) echo clang-format ;;
     cross) echo python3-venv dpkg-dev ;;
     web) echo npm ;;
@@ -57,6 +57,7 @@ is_there() {
     python3-pytest-xdist) module_is_there xdist ;;
     python3-*) module_is_there "${1#python3-}" ;;
     graphviz) command_is_there dot ;;
+    golang-go) command_is_there go ;;
     nginx) command_is_there nginx || test -x /usr/sbin/nginx ;;
     binutils) command_is_there nm ;;
     dpkg-dev) command_is_there dpkg-source ;;

@@ -89,6 +89,23 @@ def test_a_wheel(name, wheels):
     assert re.findall("^Tag: (.*)$", text, re.M) == [f"py3-none-{tag}" for tag in platform.wheel.split(".")]
 
 
+def test_the_sboms_are_valid(wheels, npm):
+    """By CycloneDX's own schema."""
+    python = packages.python_with("cyclonedx", "cyclonedx-python-lib[json-validation]")
+    check = (
+        "import sys; from cyclonedx.validation.json import JsonStrictValidator; from cyclonedx.schema import SchemaVersion; "
+        "sys.exit(str(JsonStrictValidator(SchemaVersion.V1_5).validate_str(sys.stdin.read()) or ''))"
+    )
+    for name in NAMES:
+        with zipfile.ZipFile(wheels[name]) as wheel:
+            sbom = wheel.read(f"npyext-{packages.version()}.dist-info/sboms/npyext.cdx.json")
+        with tarfile.open(os.path.join(npm, f"npyext-{name}-{packages.version()}.tgz")) as tar:
+            assert tar.extractfile("package/npyext.cdx.json").read() == sbom
+            assert tar.extractfile("package/LICENSE.zlib").read()
+        subprocess.run([python, "-c", check], input=sbom, check=True, timeout=shell.PATIENCE)
+        assert subprocess.run([python, "-c", check], input=sbom.replace(b'"library"', b'"book"'), timeout=shell.PATIENCE, stderr=subprocess.DEVNULL).returncode == 1
+
+
 @pytest.mark.parametrize("name", ["linux-x64", "linux-arm64", "linux-x64-musl", "linux-arm64-musl"])
 def test_auditwheel_agrees(name, wheels):
     python = packages.python_with("auditwheel", "auditwheel==6.5.0")

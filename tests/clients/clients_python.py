@@ -254,6 +254,11 @@ def run_script(command, script, folder):
     return done.returncode, done.stdout, done.stderr
 
 
+def test_what_the_workflows_ask_of_an_installed_package(python, folder):
+    said = packages.run(python, os.path.join(shell.TESTS, "packaging", "installed.py"), cwd=folder)
+    assert said == f"npyext {packages.version()} on linux\n"
+
+
 def test_a_script_on_standard_input(python, folder):
     script = "SELECT sum(value)\n  FROM npy_elements('x.npy');\n.print next\nSELECT npy_ndim(npy_from_json('[1]'));\n"
     assert run_script(command(python), script, folder) == (0, "15.0\nnext\n1\n", "")

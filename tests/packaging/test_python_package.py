@@ -5,6 +5,7 @@ import contextlib
 import csv
 import hashlib
 import io
+import json
 import os
 import platform
 import re
@@ -76,8 +77,19 @@ def test_the_wheel_holds_what_it_should(wheel):
         with open(packages.STANDALONE, "rb") as built, open(os.path.join(shell.ROOT, "LICENSE"), "rb") as licence:
             assert archive.read("npyext/npyext.so") == built.read()
             assert archive.read(f"{info}/LICENSE") == licence.read()
+        assert b"Jean-loup Gailly" in archive.read(f"{info}/LICENSE.zlib")
         metadata = archive.read(f"{info}/METADATA").decode()
         assert f"\nVersion: {packages.version()}\n" in metadata and "npyext.register_adapters()" in metadata
+
+
+def test_the_sbom_says_what_is_linked(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        sbom = json.loads(archive.read(f"npyext-{packages.version()}.dist-info/sboms/npyext.cdx.json"))
+        digest = hashlib.sha256(archive.read("npyext/npyext.so")).hexdigest()
+    assert sbom["metadata"]["component"]["hashes"] == [{"alg": "SHA-256", "content": digest}]
+    assert sbom["metadata"]["component"]["version"] == packages.version()
+    versions = {part["name"]: part["version"] for part in sbom["components"]}
+    assert set(versions) == {"zlib", "minizip"} and versions["zlib"] == packages.run("pkg-config", "--modversion", "zlib").strip()
 
 
 def test_the_tag_is_of_the_symbols(wheel):

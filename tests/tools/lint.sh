@@ -83,6 +83,13 @@ for path in sys.argv[1:]:
 END
 }
 
+# The release is the newest that the compiler of Debian 12 builds.
+workflows() {
+    [ -x .build/lint/actionlint ] ||
+        GOTOOLCHAIN=local GOFLAGS=-modcacherw GOBIN="$PWD/.build/lint" go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.7 || return 1
+    .build/lint/actionlint .github/workflows/*.yml
+}
+
 # Names that are private to two files collide where all of them are one.
 one_file() {
     "${PYTHON:-/usr/bin/python3}" -B ext/tools/amalgamate.py .build/lint || return 1
@@ -99,5 +106,6 @@ check "only the zip files of the codec include minizip" only 'src/format/(archiv
 check "paths are opened in one place" file_system
 check "sizes are multiplied where a product that wraps is noticed" sizes
 check "scripts parse" scripts
+check "workflows (actionlint)" workflows
 check "nothing else lies at the top" only_the_house
 exit "$failed"
