@@ -122,7 +122,7 @@ typedef struct table_stream {
     npyx_reader reader;
     int64_t skipped_nbytes; /* of the array's row, before what the reader reads */
     bool is_narrow;         /* the reader reads only part of the row */
-    int64_t back_nbytes;    /* the size of the next block, if rows are read backward */
+    npyx_dtype row_dtype;   /* of rows that are read as one item each */
 } table_stream;
 
 typedef struct table_cursor {
@@ -130,7 +130,6 @@ typedef struct table_cursor {
     bool is_eof;
     int64_t index;          /* of the current row, as the views count */
     int64_t last;           /* of the last row */
-    int64_t step;           /* 1 or -1 */
     int64_t nrows_expected; /* more are unlikely to be wanted */
     table_stream *streams;  /* one per array; NULL: the file is not open */
     npyext_layout layout;
@@ -229,37 +228,19 @@ static npyx_status open_stream(table_cursor *cursor, int array, bool may_narrow,
     npyx_view view = opened->view;
     if (may_narrow)
         cursor_narrow(cursor, &view, stream);
+    if (view.ndim > 1 && npyext_view_has_solid_rows(&view)) { /* which are faster to turn round as a whole */
+        stream->row_dtype =
+            (npyx_dtype){.type = NPYX_VOID, .itemsize = npyx_view_row_nelem(&view) * view.dtype->itemsize};
+        view.dtype = &stream->row_dtype;
+        view.ndim = 1;
+    }
     npyx_reader_init(&stream->reader, stream->payload, &view, (int64_t)cursor->scratch.limit_nbytes);
-    stream->back_nbytes = NPYX_BACK_FIRST_NBYTES;
     return NPYX_OK;
 }
 
 /* Whether the current block contains the row. */
 static bool has_row(const table_stream *stream, int64_t index) {
     return (uint64_t)(index - stream->reader.first_row) < (uint64_t)stream->reader.nrows_read;
-}
-
-/* Reads a block that ends with the current row, or contains it. */
-static npyx_status fill_back(const table_cursor *cursor, table_stream *stream, int64_t max_nrows,
-                             npyx_error *error) {
-    npyx_reader *reader = &stream->reader;
-    int64_t nrows = cursor->index - cursor->last + 1;
-    if (reader->row_nbytes > 0) {
-        int64_t block_nrows = stream->back_nbytes / reader->row_nbytes;
-        block_nrows = block_nrows < max_nrows ? block_nrows : max_nrows;
-        nrows = block_nrows >= nrows ? nrows : block_nrows < 1 ? 1 : block_nrows;
-    }
-    int64_t row = cursor->index - nrows + 1;
-    npyx_status status = npyx_reader_fill(reader, row, nrows, error);
-    if (status == NPYX_OK && reader->nrows_read < nrows) /* the reader gives no more at once */
-        stream->back_nbytes = reader->nrows_read * reader->row_nbytes;
-    else if (stream->back_nbytes < NPYX_BACK_MOST_NBYTES)
-        stream->back_nbytes *= 2;
-    while (status == NPYX_OK && !has_row(stream, cursor->index)) {
-        row = reader->first_row + reader->nrows_read;
-        status = npyx_reader_fill(reader, row, cursor->index - row + 1, error);
-    }
-    return status;
 }
 
 /* Reads a block of the array that contains the current row. */
@@ -277,28 +258,31 @@ static npyx_status cursor_load(table_cursor *cursor, int array, npyx_error *erro
         return npyx_reader_fill_all(reader, error);
     max_nrows = max_nrows < cursor->nrows_expected ? max_nrows : cursor->nrows_expected;
     max_nrows = max_nrows < 1 ? 1 : max_nrows;
-    if (cursor->step < 0)
-        return fill_back(cursor, stream, max_nrows, error);
     int64_t nrows = cursor->last - cursor->index + 1;
     return npyx_reader_fill(reader, cursor->index, nrows < max_nrows ? nrows : max_nrows, error);
 }
 
 /* ---- rows ---- */
 
-static void cursor_begin_rows(table_cursor *cursor, npyext_range range, npyext_window window) {
+/* Turns the views so that rows come in the order that the plan asks for. */
+static void cursor_orient(table_cursor *cursor) {
     npyext_order order = cursor->plan.order;
+    bool is_falling = order == NPYEXT_DESCENDING;
+    if (order == NPYEXT_OWN_ORDER || (cursor->layout.arrays[0].view.step[0] < 0) == is_falling)
+        return;
+    close_streams(cursor);
+    for (int64_t i = 0; i < cursor->layout.narrays; i++)
+        npyx_view_orient(&cursor->layout.arrays[i].view, 1, is_falling);
+}
+
+static void cursor_begin_rows(table_cursor *cursor, npyext_range range, npyext_window window) {
+    cursor_orient(cursor);
     npyext_range indices = npyext_range_indices(range, &cursor->layout.arrays[0].view);
-    int64_t low = indices.low, high = indices.high;
-    bool is_rising = cursor->layout.arrays[0].view.step[0] > 0;
-    bool is_backward = order != NPYEXT_OWN_ORDER && is_rising != (order == NPYEXT_ASCENDING);
-    int64_t nskipped = low > high ? 0 : window.nskipped <= high - low ? window.nskipped : high - low + 1;
-    low += is_backward ? 0 : nskipped;
-    high -= is_backward ? nskipped : 0;
+    bool is_any = indices.low <= indices.high && window.nskipped <= indices.high - indices.low;
     cursor->nrows_expected = window.nrows;
-    cursor->index = is_backward ? high : low;
-    cursor->last = is_backward ? low : high;
-    cursor->step = is_backward ? -1 : 1;
-    cursor->is_eof = low > high;
+    cursor->index = is_any ? indices.low + window.nskipped : 0;
+    cursor->last = indices.high;
+    cursor->is_eof = !is_any;
 }
 
 /* The file stays open for the next look-up; its arrays are opened anew if other columns are in use. */
@@ -340,7 +324,7 @@ static int table_rows_next(sqlite3_vtab_cursor *cursor) {
     if (rows->index == rows->last)
         rows->is_eof = true;
     else
-        rows->index += rows->step;
+        rows->index++;
     return SQLITE_OK;
 }
 
@@ -348,10 +332,14 @@ static int table_rows_eof(sqlite3_vtab_cursor *cursor) {
     return ((table_cursor *)cursor)->is_eof;
 }
 
+/* The current row, counted as in the file. */
+static int64_t table_row(const table_cursor *cursor) {
+    const npyx_view *view = &cursor->layout.arrays[0].view;
+    return view->first[0] + cursor->index * view->step[0];
+}
+
 static int table_rows_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid) {
-    const table_cursor *rows = (table_cursor *)cursor;
-    const npyx_view *view = &rows->layout.arrays[0].view;
-    *rowid = view->first[0] + rows->index * view->step[0]; /* counted as in the file */
+    *rowid = table_row((table_cursor *)cursor);
     return SQLITE_OK;
 }
 
@@ -386,7 +374,7 @@ static int table_rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *conte
     if (table_of(rows)->writer != NULL && sqlite3_vtab_nochange(context))
         return SQLITE_OK; /* an UPDATE does not change it, and needs no value */
     if (rows->layout.lists_arrays) {
-        list_column(&rows->layout, rows->index, number, context, &rows->scratch);
+        list_column(&rows->layout, table_row(rows), number, context, &rows->scratch);
         return SQLITE_OK;
     }
     const npyext_layout_column *column = &rows->layout.columns[number];

@@ -71,6 +71,9 @@ npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtyp
  * two. */
 bool npyext_layout_has_columns_of_items(const npyext_layout *layout);
 
+/* Whether the items of a row of the view are side by side in the file, in C order. */
+bool npyext_view_has_solid_rows(const npyx_view *view);
+
 /* Writes arrays and columns to the declaration; arrays that no file has are left out. */
 npyx_status npyext_layout_record(const npyext_layout *layout, npyx_error *error);
 

@@ -182,6 +182,16 @@ npyx_status npyext_layout_set_view(npyext_layout *layout, const npyx_dtype *dtyp
     return NPYX_OK;
 }
 
+bool npyext_view_has_solid_rows(const npyx_view *view) {
+    npyx_view row = *view;
+    if (row.ndim < 2)
+        return true;
+    memmove(row.shape, row.shape + 1, sizeof row.shape[0] * (size_t)(row.ndim - 1));
+    memmove(row.strides, row.strides + 1, sizeof row.strides[0] * (size_t)(row.ndim - 1));
+    row.ndim--;
+    return npyx_view_is_contiguous(&row);
+}
+
 /* Lists the arrays that have an axis, with its length, or those that have none. Returns list. */
 static const char *list_arrays(const npyext_layout *layout, bool has_axis, char *list) {
     npyx_buffer text = npyx_buffer_over(list, LIST_NBYTES + 1);

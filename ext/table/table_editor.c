@@ -54,17 +54,6 @@ static int64_t magnitude(int64_t value) {
     return value < 0 ? -value : value;
 }
 
-/* The items of a cell are contiguous if the axes after the first are. */
-static bool editor_is_solid(const npyx_view *view) {
-    npyx_view row = *view;
-    if (row.ndim < 2)
-        return true;
-    memmove(row.shape, row.shape + 1, sizeof row.shape[0] * (size_t)(row.ndim - 1));
-    memmove(row.strides, row.strides + 1, sizeof row.strides[0] * (size_t)(row.ndim - 1));
-    row.ndim--;
-    return npyx_view_is_contiguous(&row);
-}
-
 /* Where a column is. array_off is the array's position in the file, which the view's offsets count from. */
 static editor_column editor_place(const npyext_layout *layout, int number, int64_t array_off) {
     const npyext_layout_column *column = &layout->columns[number];
@@ -79,7 +68,7 @@ static editor_column editor_place(const npyext_layout *layout, int number, int64
         placed.cell_nbytes *= column->shape[axis];
     if (is_item_of_row)
         placed.off += number * view->strides[1];
-    else if (column->ndim > 0 && column->ndim == view->ndim - 1 && !editor_is_solid(view))
+    else if (column->ndim > 0 && column->ndim == view->ndim - 1 && !npyext_view_has_solid_rows(view))
         placed.ndim = column->ndim;
     placed.line = editor_line(view, is_apart ? placed.off : array_off + view->off, is_apart,
                               layout->is_side_by_side ? column->array
