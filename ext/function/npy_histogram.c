@@ -92,8 +92,10 @@ static npyx_status histogram_next_bin(npyext_cursor *base, npyx_error *error) {
 }
 
 /* The counts stay until those of the next array take their place. */
-static const npyext_rows_methods histogram_rows = {
-    .read_arguments = read_bins, .begin_array = histogram_make, .next_row = histogram_next_bin};
+static const npyext_rows_methods histogram_rows = {.read_arguments = read_bins,
+                                                   .begin_array = histogram_make,
+                                                   .next_row = histogram_next_bin,
+                                                   .close = histogram_close};
 
 /* Draws the count in block characters, of which the last may be one to seven eighths wide. The greatest count
  * has BAR_WIDTH of them, and any count above 0 at least an eighth of one. */
@@ -145,6 +147,5 @@ const npyext_function npyext_npy_histogram = {
     .key = ", bin",
     .estimated_nrows = DEFAULT_NBINS,
     .open = histogram_open,
-    .close = histogram_close,
     NPYEXT_ROWS(histogram_cursor, histogram_rows),
 };

@@ -13,7 +13,6 @@ typedef struct quantile_cursor {
     npyx_quantile_method method;
     npyx_quantile *list;
     int64_t n;
-    npyx_labels labels; /* without a host: none */
     /* for the open array */
     npyx_quantiles quantiles;
     int64_t at; /* the current one in the list */
@@ -28,10 +27,7 @@ static void quantile_open(npyext_cursor *base, npyx_host *host) {
 }
 
 static void quantile_close(npyext_cursor *base) {
-    quantile_cursor *cursor = (quantile_cursor *)base;
-    quantile_end_array(base);
-    npyx_arena_clear(&cursor->arena);
-    npyx_labels_clear(&cursor->labels);
+    npyx_arena_clear(&((quantile_cursor *)base)->arena);
 }
 
 /* ---- arguments ---- */
@@ -70,7 +66,6 @@ static npyx_status quantile_read_arguments(npyext_cursor *base, npyx_error *erro
     quantile_cursor *cursor = (quantile_cursor *)base;
     npyx_arena_clear(&cursor->arena);
     cursor->n = 0;
-    NPYX_TRY(npyext_read_labels(&base->scan, &cursor->labels, error));
     if (cursor->base.base.scan.has_null)
         return NPYX_OK;
     NPYX_TRY(quantile_read_method(cursor, error));
@@ -82,15 +77,14 @@ static npyx_status quantile_read_arguments(npyext_cursor *base, npyx_error *erro
 static npyx_status quantile_begin_array(npyext_cursor *base, npyx_error *error) {
     quantile_cursor *cursor = (quantile_cursor *)base;
     const npyext_selection *selection = &cursor->base.base.selection;
-    npyext_scan *scan = &cursor->base.base.scan;
-    bool axes[NPYX_MAX_NDIM] = {false}, has_axes = npyext_argument_is_given(&scan->arguments[NPYEXT_AXIS]);
-    if (has_axes)
-        NPYX_TRY(npyext_read_axes(scan, &selection->view, axes, error));
-    const npyx_quantiles_options options = {.axes = has_axes ? axes : NULL,
+    const bool *axes;
+    bool room[NPYX_MAX_NDIM];
+    NPYX_TRY(npyext_rows_axes(base, room, &axes, error));
+    const npyx_quantiles_options options = {.axes = axes,
                                             .method = cursor->method,
                                             .list = cursor->list,
                                             .nquantiles = cursor->n,
-                                            .labels = cursor->labels.host != NULL ? &cursor->labels : NULL};
+                                            .labels = npyext_rows_labels(base)};
     cursor->at = cursor->n;
     return npyx_quantiles_begin(&cursor->quantiles, selection->payload, &selection->view, &options, error);
 }
@@ -124,7 +118,7 @@ static npyx_status quantile_next_row(npyext_cursor *base, npyx_error *error) {
 }
 
 static const npyext_rows_methods quantile_rows = {quantile_read_arguments, quantile_begin_array,
-                                                  quantile_next_row, quantile_end_array};
+                                                  quantile_next_row, quantile_end_array, quantile_close};
 
 /* ---- columns ---- */
 
@@ -136,8 +130,7 @@ QUANTILE_RESULT(quantile_field_name, quantiles->view.dtype->type == NPYX_STRUCT,
                 quantiles->leaves[quantiles->leaf].name, -1, SQLITE_TRANSIENT)
 QUANTILE_RESULT(quantile_at, quantiles->has_axes, npyext_result_coordinate, cursor, &quantiles->view,
                 quantiles->is_kept, quantiles->coordinate)
-QUANTILE_RESULT(quantile_label, at_hand->labels.host != NULL, npyext_result_label, cursor, &at_hand->labels,
-                quantiles->label)
+QUANTILE_RESULT(quantile_label, true, npyext_rows_result_label, cursor, quantiles->label)
 QUANTILE_RESULT(quantile_q, true, sqlite3_result_double, at_hand->list[at_hand->at].q)
 
 static void quantile_put(sqlite3_context *context, npyext_cursor *base, const quantile_cursor *cursor) {
@@ -181,6 +174,5 @@ const npyext_function npyext_npy_quantile = {
     .has_error_column = true,
     .estimated_nrows = QUANTILE_DEFAULT_N,
     .open = quantile_open,
-    .close = quantile_close,
     NPYEXT_ROWS(quantile_cursor, quantile_rows),
 };

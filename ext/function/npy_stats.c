@@ -6,6 +6,7 @@
 #include "scan/cursor.h"
 #include "stat/quantile.h"
 #include "stat/reduction.h"
+#include "value/scalars.h"
 
 /* Where the least item is can be known only if items come in order. */
 enum { NEEDS_ORDER = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
@@ -17,7 +18,6 @@ enum { STATS_MIN = 8, STATS_MAX, STATS_MEAN, STATS_MEDIAN = 28 };
 typedef struct stats_cursor {
     npyext_rows_cursor base;
     npyx_reduction reduction;
-    npyx_labels labels;        /* given by the query (by); without a host: none */
     int64_t label, coordinate; /* of the current row, in the reduction's group */
     int leaf;
     npyx_quantiles medians;       /* if the query asks for them */
@@ -33,11 +33,6 @@ static void end_reduction(npyext_cursor *cursor) {
     npyx_quantiles_end(&stats->medians);
 }
 
-static void stats_close(npyext_cursor *cursor) {
-    end_reduction(cursor);
-    npyx_labels_clear(&((stats_cursor *)cursor)->labels);
-}
-
 static npyx_status begin_medians(stats_cursor *stats, const bool *axes, npyx_error *error) {
     const npyext_selection *selection = &stats->base.base.selection;
     const npyx_quantiles_options options = {.axes = axes,
@@ -45,7 +40,7 @@ static npyx_status begin_medians(stats_cursor *stats, const bool *axes, npyx_err
                                             .list = &stats->median,
                                             .nquantiles = 1,
                                             .takes_any = true,
-                                            .labels = stats->labels.host != NULL ? &stats->labels : NULL};
+                                            .labels = npyext_rows_labels(&stats->base.base)};
     stats->median = (npyx_quantile){.q = 0.5};
     return npyx_quantiles_begin(&stats->medians, selection->payload, &selection->view, &options, error);
 }
@@ -54,19 +49,18 @@ static npyx_status begin_reduction(npyext_cursor *cursor, npyx_error *error) {
     stats_cursor *stats = (stats_cursor *)cursor;
     const npyext_selection *selection = &stats->base.base.selection;
     int needs = stats->base.base.scan.plan.needs;
-    const npyext_argument *axis = &stats->base.base.scan.arguments[NPYEXT_AXIS];
-    bool axes[NPYX_MAX_NDIM] = {false}, has_axes = npyext_argument_is_given(axis);
-    if (has_axes)
-        NPYX_TRY(npyext_read_axes(&stats->base.base.scan, &selection->view, axes, error));
-    npyx_reduction_options options = {.axes = has_axes ? axes : NULL,
+    const bool *axes;
+    bool room[NPYX_MAX_NDIM];
+    NPYX_TRY(npyext_rows_axes(cursor, room, &axes, error));
+    npyx_reduction_options options = {.axes = axes,
                                       .is_in_order = (needs & NPYEXT_NEEDS_PLACE) != 0,
                                       .wants_crc32 = (needs & NPYEXT_NEEDS_CRC) != 0,
                                       .skips_items = (needs & NPYEXT_NEEDS_ITEMS) == 0,
                                       .skips_moments = (needs & NPYEXT_NEEDS_MOMENTS) == 0,
-                                      .labels = stats->labels.host != NULL ? &stats->labels : NULL};
+                                      .labels = npyext_rows_labels(cursor)};
     stats->label = stats->coordinate = stats->leaf = 0;
     NPYX_TRY(npyx_reduction_begin(&stats->reduction, selection->payload, &selection->view, &options, error));
-    return needs & NPYEXT_NEEDS_MEDIAN ? begin_medians(stats, options.axes, error) : NPYX_OK;
+    return needs & NPYEXT_NEEDS_MEDIAN ? begin_medians(stats, axes, error) : NPYX_OK;
 }
 
 /* The place of a row among the statistics of the group. */
@@ -86,42 +80,51 @@ static const npyx_quantile *median_of_row(const stats_cursor *cursor) {
     return &cursor->group_medians[place_of_row(cursor)];
 }
 
-/* A statistic that is an item: the least, the greatest, and of dates the mean and the median. */
+/* A statistic of the current row as an item. */
 typedef struct item_statistic {
     npyx_dtype dtype;
-    const uint8_t *bytes; /* NULL: there is none */
-    int64_t date;
+    const uint8_t *bytes;
+    uint8_t made[NPYX_STATS_ITEM_NBYTES];
 } item_statistic;
 
-static bool find_item(const stats_cursor *cursor, const npyx_stats *stats, int column,
-                      item_statistic *found) {
-    *found = (item_statistic){.dtype = *stats->dtype};
-    const npyx_extreme *extreme = &stats->extremes[column == STATS_MIN ? NPYX_LEAST : NPYX_GREATEST];
-    if ((column == STATS_MIN || column == STATS_MAX) && extreme->position >= 0)
+/* Finds it; false: there is none. */
+static bool find_item(const stats_cursor *cursor, npyext_statistic statistic, item_statistic *found) {
+    const npyx_stats *stats = stats_of_row(cursor);
+    if (statistic == NPYEXT_STATISTIC_MIN || statistic == NPYEXT_STATISTIC_MAX) { /* may be long texts */
+        const npyx_extreme *extreme =
+            &stats->extremes[statistic == NPYEXT_STATISTIC_MIN ? NPYX_LEAST : NPYX_GREATEST];
+        found->dtype = *stats->dtype;
         found->bytes = npyx_extreme_item(extreme);
-    if (column == STATS_MEAN && stats->dtype->type == NPYX_DATETIME && stats->count > 0) {
-        found->date = npyx_stats_nearest_mean(stats); /* the mean itself is between two dates */
-        found->dtype.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
-        found->bytes = (const uint8_t *)&found->date;
+        return extreme->position >= 0;
     }
-    if (column == STATS_MEDIAN && stats->dtype->type == NPYX_DATETIME && median_of_row(cursor)->is_known) {
-        npyx_order_key_item(&cursor->medians.keys[cursor->leaf], median_of_row(cursor)->key,
-                            (uint8_t *)&found->date);
-        found->bytes = (const uint8_t *)&found->date;
-    }
-    return found->bytes != NULL;
+    const npyx_quantile *median = statistic == NPYEXT_STATISTIC_MEDIAN ? median_of_row(cursor) : NULL;
+    double parts[2];
+    found->dtype = npyext_statistic_dtype(statistic, stats->dtype);
+    found->bytes = found->made;
+    if (found->dtype.type == NPYX_NTYPES || (median != NULL && !median->is_known))
+        return false;
+    npyext_statistic_put(statistic, &found->dtype, stats, median, found->made);
+    if (found->dtype.type != NPYX_C16)
+        return true;
+    memcpy(parts, found->made, sizeof parts);
+    return !isnan(parts[0]) || !isnan(parts[1]);
 }
 
 /* Fails if SQL has no value for an item that the query asks for. */
 static npyx_status check_items(stats_cursor *stats, npyx_error *error) {
-    const npyx_stats *row = stats_of_row(stats);
-    if (npyx_dtype_is_real(row->dtype))
+    static const struct {
+        int column;
+        npyext_statistic statistic;
+    } items[] = {{STATS_MIN, NPYEXT_STATISTIC_MIN},
+                 {STATS_MAX, NPYEXT_STATISTIC_MAX},
+                 {STATS_MEAN, NPYEXT_STATISTIC_MEAN},
+                 {STATS_MEDIAN, NPYEXT_STATISTIC_MEDIAN}};
+    if (npyx_dtype_is_real(stats_of_row(stats)->dtype))
         return NPYX_OK;
-    static const int columns[] = {STATS_MIN, STATS_MAX, STATS_MEAN, STATS_MEDIAN};
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+    for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
         item_statistic item;
-        if (npyext_plan_uses(&stats->base.base.scan.plan, columns[i]) &&
-            find_item(stats, row, columns[i], &item))
+        if (npyext_plan_uses(&stats->base.base.scan.plan, items[i].column) &&
+            find_item(stats, items[i].statistic, &item))
             NPYX_TRY(npyext_check_item(&stats->base.base, &item.dtype, item.bytes, error));
     }
     return NPYX_OK;
@@ -170,19 +173,8 @@ static npyx_status next_row(npyext_cursor *cursor, npyx_error *error) {
     return check_items(stats, error);
 }
 
-static npyx_status read_labels(npyext_cursor *cursor, npyx_error *error) {
-    return npyext_read_labels(&cursor->scan, &((stats_cursor *)cursor)->labels, error);
-}
-
-static const npyext_rows_methods stats_rows = {read_labels, begin_reduction, next_row, end_reduction};
-
-static void result_complex(sqlite3_context *context, npyext_cursor *cursor, double real, double imaginary) {
-    const npyx_dtype complex128 = {
-        .type = NPYX_C16, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = 16};
-    const double item[2] = {real, imaginary};
-    if (!isnan(real) || !isnan(imaginary))
-        npyext_result_item(context, cursor, &complex128, (const uint8_t *)item);
-}
+static const npyext_rows_methods stats_rows = {
+    .begin_array = begin_reduction, .next_row = next_row, .end_array = end_reduction};
 
 /* The statistics of the current row; NULL if that is an error's. */
 static const npyx_stats *stats_at_hand(const npyext_cursor *cursor) {
@@ -217,9 +209,7 @@ STATS_RESULT(stats_field_name, reduction->view.dtype->type == NPYX_STRUCT, sqlit
              reduction->leaves[at_hand->leaf].name, -1, SQLITE_TRANSIENT)
 STATS_RESULT(stats_at, reduction->has_axes, npyext_result_coordinate, cursor, &reduction->view,
              reduction->is_kept, reduction->first_coordinate + at_hand->coordinate)
-STATS_RESULT(stats_label, at_hand->labels.host != NULL, npyext_result_label, cursor, &at_hand->labels,
-             at_hand->label)
-
+STATS_RESULT(stats_label, true, npyext_rows_result_label, cursor, at_hand->label)
 STATS_RESULT(stats_dtype, true, npyext_result_dtype, cursor, reduction->leaves[at_hand->leaf].view.dtype)
 
 /* What the row is about, before axes are reduced: a field's subarrays are axes, as in NumPy. */
@@ -235,69 +225,35 @@ static void stats_shape(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_result_integers(context, &cursor->scratch, shape, view->ndim + leaf->ndim);
 }
 
-static void result_found(sqlite3_context *context, npyext_cursor *cursor, int column) {
-    const npyx_stats *stats = stats_at_hand(cursor);
+static void result_statistic(sqlite3_context *context, npyext_cursor *cursor, npyext_statistic statistic) {
     item_statistic item;
-    if (stats != NULL && find_item((const stats_cursor *)cursor, stats, column, &item))
+    if (!cursor->scan.has_error && find_item((const stats_cursor *)cursor, statistic, &item))
         npyext_result_item(context, cursor, &item.dtype, item.bytes);
 }
 
-NPYEXT_KNOWN_RESULT(static, stats_min, , true, result_found, cursor, STATS_MIN)
-NPYEXT_KNOWN_RESULT(static, stats_max, , true, result_found, cursor, STATS_MAX)
+#define STATS_STATISTIC(name, statistic)                                                                     \
+    NPYEXT_KNOWN_RESULT(static, name, , true, result_statistic, cursor, NPYEXT_STATISTIC_##statistic)
+STATS_STATISTIC(stats_min, MIN)
+STATS_STATISTIC(stats_max, MAX)
+STATS_STATISTIC(stats_mean, MEAN)
+STATS_STATISTIC(stats_median, MEDIAN)
+STATS_STATISTIC(stats_m2, M2)
+STATS_STATISTIC(stats_var, VAR)
+STATS_STATISTIC(stats_std, STD)
 
-static void stats_mean(sqlite3_context *context, npyext_cursor *cursor) {
-    const npyx_stats *stats = stats_at_hand(cursor);
-    if (stats == NULL || stats->dtype->type == NPYX_DATETIME)
-        result_found(context, cursor, STATS_MEAN);
-    else if (stats->form == NPYX_STATS_COMPLEX)
-        result_complex(context, cursor, npyx_stats_mean(stats), npyx_stats_imaginary_mean(stats));
-    else if (has_numbers(stats) && stats->count > 0)
-        sqlite3_result_double(context, npyx_stats_mean(stats));
-}
-
-static void stats_median(sqlite3_context *context, npyext_cursor *cursor) {
-    const stats_cursor *stats = (const stats_cursor *)cursor;
-    if (cursor->scan.has_error || !npyx_quantiles_has(&stats->medians, stats->leaf) ||
-        !median_of_row(stats)->is_known)
-        return;
-    if (stats_of_row(stats)->dtype->type == NPYX_DATETIME)
-        result_found(context, cursor, STATS_MEDIAN);
-    else
-        sqlite3_result_double(context, median_of_row(stats)->value);
-}
-
+/* Here a sum of integers has as many digits as it needs. */
 static void stats_sum(sqlite3_context *context, npyext_cursor *cursor) {
     const npyx_stats *stats = stats_at_hand(cursor);
     char text[NPYX_WIDE_TEXT_NBYTES];
-    if (stats == NULL || !has_numbers(stats) ||
-        stats->dtype->type == NPYX_DATETIME) /* dates cannot be added up */
-        return;
-    if (stats->form == NPYX_STATS_COMPLEX)
-        result_complex(context, cursor, npyx_stats_sum(stats), npyx_stats_imaginary_sum(stats));
-    else if (stats->form == NPYX_STATS_REAL)
-        sqlite3_result_double(context, npyx_stats_sum(stats));
+    bool is_whole = stats != NULL && stats->dtype->type != NPYX_DATETIME &&
+                    (stats->form == NPYX_STATS_INTEGER || stats->form == NPYX_STATS_WIDE);
+    if (!is_whole)
+        result_statistic(context, cursor, NPYEXT_STATISTIC_SUM);
     else if (npyx_wide_is_i64(stats->wide_sum))
         sqlite3_result_int64(context, (int64_t)stats->wide_sum.low);
     else
         npyext_result_text(context, text, npyx_wide_text(stats->wide_sum, text));
 }
-
-/* The sum of squared deviations; where there is none, NaN, which SQLite turns into NULL. */
-static double second_moment(const npyext_cursor *cursor, int64_t *count) {
-    const npyx_stats *stats = stats_at_hand(cursor);
-    bool has_moments =
-        stats != NULL && (stats->form == NPYX_STATS_REAL || stats->form == NPYX_STATS_INTEGER ||
-                          (stats->form == NPYX_STATS_WIDE && stats->dtype->type != NPYX_DATETIME));
-    *count = has_moments ? stats->count : 0;
-    return *count > 0 ? npyx_stats_m2(stats) : NAN;
-}
-
-#define STATS_MOMENT(name, moment)                                                                           \
-    NPYEXT_KNOWN_RESULT(static, name, int64_t count;                                                         \
-                        double m2 = second_moment(cursor, &count), true, sqlite3_result_double, moment)
-STATS_MOMENT(stats_m2, m2)
-STATS_MOMENT(stats_var, m2 / (double)count)
-STATS_MOMENT(stats_std, sqrt(m2 / (double)count))
 
 static const npyext_column stats_columns[] = {
     NPYEXT_PATH(false),
@@ -338,6 +294,5 @@ const npyext_function npyext_npy_stats = {
     .takes_objects = true,
     .has_error_column = true,
     .estimated_nrows = 1,
-    .close = stats_close,
     NPYEXT_ROWS(stats_cursor, stats_rows),
 };

@@ -11,22 +11,17 @@ enum { UNIQUE_VALUE }; /* the column that is looked up by number */
 
 typedef struct unique_cursor {
     npyext_rows_cursor base;
-    npyx_labels labels; /* given by the query (by); without a host: none */
     npyx_unique unique; /* of the open array */
     int64_t at;         /* its current row */
 } unique_cursor;
-
-static npyx_status unique_read_labels(npyext_cursor *cursor, npyx_error *error) {
-    return npyext_read_labels(&cursor->scan, &((unique_cursor *)cursor)->labels, error);
-}
 
 static npyx_status unique_begin_array(npyext_cursor *base, npyx_error *error) {
     unique_cursor *cursor = (unique_cursor *)base;
     const npyext_selection *selection = &base->selection;
     bool wants_first = (base->scan.plan.needs & NPYEXT_NEEDS_PLACE) != 0;
     cursor->at = -1;
-    return npyx_unique_make(&cursor->unique, selection->payload, &selection->view,
-                            cursor->labels.host == NULL ? NULL : &cursor->labels, wants_first, error);
+    return npyx_unique_make(&cursor->unique, selection->payload, &selection->view, npyext_rows_labels(base),
+                            wants_first, error);
 }
 
 static void unique_end_array(npyext_cursor *cursor) {
@@ -50,13 +45,8 @@ static npyx_status unique_next_row(npyext_cursor *cursor, npyx_error *error) {
     return unique_check_item(cursor, error);
 }
 
-static const npyext_rows_methods unique_rows = {unique_read_labels, unique_begin_array, unique_next_row,
-                                                unique_end_array};
-
-static void unique_close(npyext_cursor *cursor) {
-    unique_end_array(cursor);
-    npyx_labels_clear(&((unique_cursor *)cursor)->labels);
-}
+static const npyext_rows_methods unique_rows = {
+    .begin_array = unique_begin_array, .next_row = unique_next_row, .end_array = unique_end_array};
 
 /* ---- columns ---- */
 
@@ -76,8 +66,7 @@ UNIQUE_RESULT(unique_value, true, unique_put, cursor, unique, at_hand->at)
 UNIQUE_RESULT(unique_count, true, sqlite3_result_int64, npyx_unique_count(unique, at_hand->at))
 UNIQUE_RESULT(unique_first, true, sqlite3_result_int64,
               npyx_view_file_position(&cursor->selection.view, npyx_unique_first(unique, at_hand->at)))
-UNIQUE_RESULT(unique_label, at_hand->labels.host != NULL, npyext_result_label, cursor, &at_hand->labels,
-              npyx_unique_label(unique, at_hand->at))
+UNIQUE_RESULT(unique_label, true, npyext_rows_result_label, cursor, npyx_unique_label(unique, at_hand->at))
 
 static const npyext_column unique_columns[] = {
     [UNIQUE_VALUE] = NPYEXT_OUTPUT("value", NPYEXT_NEEDS_ITEMS, unique_value),
@@ -100,6 +89,5 @@ const npyext_function npyext_npy_unique = {
     NPYEXT_COLUMNS(unique_columns),
     .has_error_column = true,
     .estimated_nrows = 100,
-    .close = unique_close,
     NPYEXT_ROWS(unique_cursor, unique_rows),
 };

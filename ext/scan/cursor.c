@@ -216,32 +216,11 @@ npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error) {
     return status;
 }
 
-npyx_status npyext_read_axes(const npyext_scan *scan, const npyx_view *view, bool *axes, npyx_error *error) {
-    return npyext_argument_axes(&scan->arguments[NPYEXT_AXIS], &scan->connection->host, view->ndim, axes,
-                                error);
-}
-
-npyx_status npyext_read_labels(const npyext_scan *scan, npyx_labels *labels, npyx_error *error) {
-    const npyext_argument *by = &scan->arguments[NPYEXT_BY];
-    npyext_operand operand;
-    npyx_labels_clear(labels);
-    if (!npyext_argument_is_given(by) || scan->has_null)
-        return NPYX_OK;
-    npyx_status status =
-        npyext_operand_open(&operand, scan->connection, by, "by", NPYEXT_OPERAND_READ_OF_PATH, error);
-    if (status == NPYX_OK) {
-        npyx_view view;
-        npyx_view_of_array(operand.array, &view);
-        status = npyx_labels_read(labels, operand.payload, &view, error);
-        status = npyx_error_place(error, status, "by");
-    }
-    npyext_operand_close(&operand);
-    return status;
-}
-
 void npyext_result_item(sqlite3_context *context, npyext_cursor *cursor, const npyx_dtype *dtype,
                         const uint8_t *item) {
-    npyext_result_items(context, npyext_scan_place(&cursor->scan), dtype, 0, NULL, item, &cursor->scratch);
+    if (!npyext_result_plain(context, npyext_plain_type(dtype), item))
+        npyext_result_items(context, npyext_scan_place(&cursor->scan), dtype, 0, NULL, item,
+                            &cursor->scratch);
 }
 
 void npyext_result_scratch(sqlite3_context *context, npyext_cursor *cursor) {
@@ -279,11 +258,6 @@ npyx_status npyext_check_item(npyext_cursor *cursor, const npyx_dtype *dtype, co
                               npyx_error *error) {
     npyx_value value;
     return npyx_element_value(dtype, item, &cursor->scratch, &value, error);
-}
-
-void npyext_result_label(sqlite3_context *context, npyext_cursor *cursor, const npyx_labels *labels,
-                         int64_t label) {
-    npyext_result_item(context, cursor, labels->dtype, labels->items + label * labels->dtype->itemsize);
 }
 
 void npyext_result_coordinate(sqlite3_context *context, npyext_cursor *cursor, const npyx_view *view,
@@ -419,12 +393,35 @@ static npyx_status rows_begin_array(npyext_cursor *cursor, bool is_again, npyx_e
     return rows_methods_of(cursor)->begin_array(cursor, error);
 }
 
+/* Reads the labels of the argument by. */
+static npyx_status rows_read_labels(npyext_cursor *cursor, npyx_error *error) {
+    const npyext_scan *scan = &cursor->scan;
+    const npyext_argument *by = &scan->arguments[NPYEXT_BY];
+    npyx_labels *labels = &((npyext_rows_cursor *)cursor)->labels;
+    npyext_operand operand;
+    npyx_labels_clear(labels);
+    if (!npyext_argument_is_given(by) || scan->has_null)
+        return NPYX_OK;
+    npyx_status status =
+        npyext_operand_open(&operand, scan->connection, by, "by", NPYEXT_OPERAND_READ_OF_PATH, error);
+    if (status == NPYX_OK) {
+        npyx_view view;
+        npyx_view_of_array(operand.array, &view);
+        status = npyx_labels_read(labels, operand.payload, &view, error);
+        status = npyx_error_place(error, status, "by");
+    }
+    npyext_operand_close(&operand);
+    return status;
+}
+
 npyx_status npyext_rows_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
     rows_end_array(cursor);
     NPYX_TRY(npyext_cursor_begin(cursor, request, error));
     if (cursor->selection.is_open)
         return rows_begin_array(cursor, true, error);
-    npyx_status status = rows_methods_of(cursor)->read_arguments(cursor, error);
+    npyx_status status = rows_read_labels(cursor, error);
+    if (status == NPYX_OK && rows_methods_of(cursor)->read_arguments != NULL)
+        status = rows_methods_of(cursor)->read_arguments(cursor, error);
     return status == NPYX_OK ? NPYX_OK : npyext_cursor_forget(cursor, error);
 }
 
@@ -444,6 +441,30 @@ npyx_status npyext_rows_step(npyext_cursor *cursor, npyx_error *error) {
         npyext_selection_close(&cursor->selection);
     rows->nrows += status != NPYX_DONE; /* the row of an error differs from the one before it */
     return status;
+}
+
+void npyext_rows_close(npyext_cursor *cursor) {
+    rows_end_array(cursor);
+    npyx_labels_clear(&((npyext_rows_cursor *)cursor)->labels);
+    if (rows_methods_of(cursor)->close != NULL)
+        rows_methods_of(cursor)->close(cursor);
+}
+
+npyx_status npyext_rows_axes(const npyext_cursor *cursor, bool room[NPYX_MAX_NDIM], const bool **axes,
+                             npyx_error *error) {
+    const npyext_argument *axis = &cursor->scan.arguments[NPYEXT_AXIS];
+    *axes = npyext_argument_is_given(axis) ? room : NULL;
+    if (*axes == NULL)
+        return NPYX_OK;
+    memset(room, 0, NPYX_MAX_NDIM);
+    return npyext_argument_axes(axis, &cursor->scan.connection->host, cursor->selection.view.ndim, room,
+                                error);
+}
+
+void npyext_rows_result_label(sqlite3_context *context, npyext_cursor *cursor, int64_t label) {
+    const npyx_labels *labels = npyext_rows_labels(cursor);
+    if (labels != NULL)
+        npyext_result_item(context, cursor, labels->dtype, labels->items + label * labels->dtype->itemsize);
 }
 
 void npyext_rows_result_key(sqlite3_context *context, npyext_cursor *cursor) {

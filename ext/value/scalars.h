@@ -10,6 +10,8 @@
 
 #include "source/array_value.h"
 #include "source/lazy_array.h"
+#include "stat/quantile.h"
+#include "stat/stats.h"
 
 typedef struct npyext_call {
     sqlite3_context *context;
@@ -85,10 +87,22 @@ typedef enum npyext_statistic {
     NPYEXT_STATISTIC_MAX,
     NPYEXT_STATISTIC_ARGMIN,
     NPYEXT_STATISTIC_ARGMAX,
-    NPYEXT_STATISTIC_MEDIAN
+    NPYEXT_STATISTIC_MEDIAN,
+    /* only of npy_stats */
+    NPYEXT_STATISTIC_VAR,
+    NPYEXT_STATISTIC_M2
 } npyext_statistic;
 
 npyext_scalar_run npyext_statistic_run;
+
+/* The dtype of a statistic of items of dtype `of`, in the host's byte order; its type is NPYX_NTYPES if they
+ * have no such statistic. */
+npyx_dtype npyext_statistic_dtype(npyext_statistic statistic, const npyx_dtype *of);
+
+/* Makes an item of that dtype from items' statistics or, of NPYEXT_STATISTIC_MEDIAN, from their median; it is
+ * NaN or NaT if there is none. Not for extremes and their places. */
+void npyext_statistic_put(npyext_statistic statistic, const npyx_dtype *dtype, const npyx_stats *stats,
+                          const npyx_quantile *median, uint8_t item[NPYX_STATS_ITEM_NBYTES]);
 
 /* npy_dot(a, b) and npy_distance(a, b [, metric]), of two vectors; npy_norm(a [, ord]), of one array;
  * npy_corrcoef(a [, rowvar]), of its rows or columns. */

@@ -12,6 +12,14 @@
 #include "stat/reduction.h"
 #include "walk/reader.h"
 
+/* The statistics of an array that is not small or, if they are asked for, its medians. */
+typedef struct statistic_walk {
+    npyx_reduction reduction;
+    npyx_quantiles medians;
+    npyx_quantile median; /* the current one */
+    int64_t at;           /* the current coordinate, in the reduction's group */
+} statistic_walk;
+
 typedef struct statistic_call {
     npyext_call *c;
     npyext_statistic statistic;
@@ -19,6 +27,7 @@ typedef struct statistic_call {
     npyx_dtype dtype; /* of the result */
     bool axes[NPYX_MAX_NDIM];
     bool has_axes;
+    statistic_walk *walk; /* NULL: the array is small */
 } statistic_call;
 
 static void statistic_put_f64(double real, uint8_t *item) {
@@ -42,9 +51,10 @@ static npyx_type statistic_type_of_sum(const npyx_dtype *dtype) {
     return kind == 'u' ? NPYX_U8 : kind == 'b' || kind == 'i' ? NPYX_I8 : NPYX_F8;
 }
 
-/* The type of the result's items; NPYX_NTYPES if items of this dtype have no such statistic. */
 static npyx_type statistic_type_of(npyext_statistic statistic, const npyx_dtype *dtype) {
-    bool is_mean = statistic == NPYEXT_STATISTIC_MEAN, is_real = npyx_dtype_is_real(dtype);
+    bool is_mean = statistic == NPYEXT_STATISTIC_MEAN,
+         is_middle = is_mean || statistic == NPYEXT_STATISTIC_MEDIAN;
+    bool is_real = npyx_dtype_is_real(dtype);
     bool has_order =
         is_real || npyx_type_is_date(dtype->type) || dtype->type == NPYX_BYTES || dtype->type == NPYX_TEXT;
     switch (statistic) {
@@ -57,9 +67,20 @@ static npyx_type statistic_type_of(npyext_statistic statistic, const npyx_dtype 
     }
     if (is_mean && npyx_dtype_kind(dtype) == 'c')
         return NPYX_C16;
-    if (dtype->type == NPYX_DATETIME && statistic != NPYEXT_STATISTIC_STD)
+    if (dtype->type == NPYX_DATETIME && is_middle)
         return NPYX_DATETIME;
     return is_real || dtype->type == NPYX_TIMEDELTA ? NPYX_F8 : NPYX_NTYPES;
+}
+
+npyx_dtype npyext_statistic_dtype(npyext_statistic statistic, const npyx_dtype *of) {
+    npyx_type type = statistic_type_of(statistic, of);
+    npyx_dtype dtype = {.type = type}; /* a number has no unit, even if it is a statistic of dates */
+    if (type == of->type)
+        dtype = *of;
+    else if (type != NPYX_NTYPES)
+        dtype.itemsize = npyx_types[type].itemsize;
+    dtype.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
+    return dtype;
 }
 
 /* ---- making items of them ---- */
@@ -78,13 +99,34 @@ static void statistic_put_sum(const npyx_stats *stats, uint8_t *item) {
 
 static void statistic_put_mean(const npyx_stats *stats, uint8_t *item) {
     if (stats->dtype->type == NPYX_DATETIME) {
-        statistic_put_u64(stats->count > 0 ? (uint64_t)npyx_stats_nearest_mean(stats) : (uint64_t)1 << 63,
-                          item);
+        statistic_put_u64((uint64_t)(stats->count > 0 ? npyx_stats_nearest_mean(stats) : NPYX_NAT), item);
         return;
     }
     statistic_put_f64(npyx_stats_mean(stats), item);
     if (stats->form == NPYX_STATS_COMPLEX)
         statistic_put_f64(npyx_stats_imaginary_mean(stats), item + 8);
+}
+
+static void statistic_put_median(const npyx_dtype *dtype, const npyx_quantile *median, uint8_t *item) {
+    const npyx_order_keys dates = {.dtype = dtype, .nbits = 64};
+    if (dtype->type != NPYX_DATETIME)
+        statistic_put_f64(median->is_known ? median->value : NAN, item);
+    else if (median->is_known)
+        npyx_order_key_item(&dates, median->key, item);
+    else
+        statistic_put_u64((uint64_t)NPYX_NAT, item);
+}
+
+void npyext_statistic_put(npyext_statistic statistic, const npyx_dtype *dtype, const npyx_stats *stats,
+                          const npyx_quantile *median, uint8_t item[NPYX_STATS_ITEM_NBYTES]) {
+    switch (statistic) {
+    case NPYEXT_STATISTIC_SUM: statistic_put_sum(stats, item); break;
+    case NPYEXT_STATISTIC_MEAN: statistic_put_mean(stats, item); break;
+    case NPYEXT_STATISTIC_MEDIAN: statistic_put_median(dtype, median, item); break;
+    case NPYEXT_STATISTIC_M2: statistic_put_f64(npyx_stats_m2(stats), item); break;
+    case NPYEXT_STATISTIC_VAR: statistic_put_f64(npyx_stats_m2(stats) / (double)stats->count, item); break;
+    default: statistic_put_f64(sqrt(npyx_stats_m2(stats) / (double)stats->count), item);
+    }
 }
 
 /* The extreme, in the host's byte order. If no item counts, it is NaN or NaT; false if the dtype has
@@ -119,15 +161,13 @@ static bool statistic_put_place(const npyx_reduction *reduction, const npyx_stat
 static bool statistic_put(const statistic_call *s, const npyx_reduction *reduction, const npyx_stats *stats,
                           uint8_t *item) {
     switch (s->statistic) {
-    case NPYEXT_STATISTIC_SUM: statistic_put_sum(stats, item); return true;
-    case NPYEXT_STATISTIC_MEAN: statistic_put_mean(stats, item); return true;
-    case NPYEXT_STATISTIC_STD:
-        statistic_put_f64(sqrt(npyx_stats_m2(stats) / (double)stats->count), item);
-        return true;
     case NPYEXT_STATISTIC_MIN: return statistic_put_extreme(stats, NPYX_LEAST, item);
     case NPYEXT_STATISTIC_MAX: return statistic_put_extreme(stats, NPYX_GREATEST, item);
     case NPYEXT_STATISTIC_ARGMIN: return statistic_put_place(reduction, stats, NPYX_LEAST, item);
-    default: return statistic_put_place(reduction, stats, NPYX_GREATEST, item);
+    case NPYEXT_STATISTIC_ARGMAX: return statistic_put_place(reduction, stats, NPYX_GREATEST, item);
+    default:
+        npyext_statistic_put(s->statistic, &s->dtype, stats, s->walk == NULL ? NULL : &s->walk->median, item);
+        return true;
     }
 }
 
@@ -152,25 +192,23 @@ static npyx_status statistic_take(statistic_call *s) {
 
 static npyx_status statistic_find_dtype(statistic_call *s) {
     const npyx_dtype *dtype = s->c->view.dtype;
-    npyx_type type = statistic_type_of(s->statistic, dtype);
+    s->dtype = npyext_statistic_dtype(s->statistic, dtype);
     if (dtype->type == NPYX_STRUCT)
         return npyx_refuse(&s->c->error,
                            "items are structured; npy_stats has a row for each of their fields");
-    if (type == NPYX_NTYPES || dtype->itemsize == 0)
+    if (s->dtype.type == NPYX_NTYPES || dtype->itemsize == 0)
         return npyx_refuse(&s->c->error, "there is no %s of %s items", s->word, npyx_dtype_shown(dtype).name);
-    /* a number has no unit, even if it is a statistic of dates */
-    const npyx_dtype number = {.type = type, .itemsize = npyx_types[type].itemsize};
-    s->dtype = type == dtype->type ? *dtype : number;
-    s->dtype.is_big_endian = NPYX_HOST_IS_BIG_ENDIAN;
     return NPYX_OK;
 }
 
 /* A sum that the dtype cannot hold would wrap around, as NumPy's does: it is an error. */
 static npyx_status statistic_check_sum(const statistic_call *s, const npyx_stats *stats) {
     char text[NPYX_WIDE_TEXT_NBYTES + 1];
+    if (s->statistic != NPYEXT_STATISTIC_SUM)
+        return NPYX_OK;
     bool is_whole = stats->form == NPYX_STATS_INTEGER || stats->form == NPYX_STATS_WIDE;
     bool fits = s->dtype.type == NPYX_U8 ? stats->wide_sum.high == 0 : npyx_wide_is_i64(stats->wide_sum);
-    if (!is_whole || s->statistic != NPYEXT_STATISTIC_SUM || fits)
+    if (!is_whole || fits)
         return NPYX_OK;
     text[npyx_wide_text(stats->wide_sum, text)] = '\0';
     return npyx_refuse(&s->c->error, "the sum is %s, which does not fit %s", text,
@@ -192,17 +230,32 @@ static npyx_status statistic_refuse_nothing(const statistic_call *s) {
     return npyx_refuse(&s->c->error, "there is no %s if there are no items, or only NaN", s->word);
 }
 
-static npyx_status statistic_append(const statistic_call *s, npyx_reduction *reduction) {
-    npyx_error *error = &s->c->error;
+static bool statistic_is_median(const statistic_call *s) {
+    return s->statistic == NPYEXT_STATISTIC_MEDIAN;
+}
+
+/* Goes to the next coordinate of the axes that are left; NPYX_DONE after the last. */
+static npyx_status statistic_next(statistic_call *s) {
+    if (statistic_is_median(s))
+        return npyx_quantiles_next(&s->walk->medians, &s->c->error);
+    if (++s->walk->at < s->walk->reduction.group_ncoordinates)
+        return NPYX_OK;
+    s->walk->at = 0;
+    return npyx_reduction_next(&s->walk->reduction, &s->c->error);
+}
+
+static npyx_status statistic_append(statistic_call *s) {
+    const npyx_reduction *reduction = &s->walk->reduction;
+    const int64_t ncoordinates =
+        statistic_is_median(s) ? s->walk->medians.ncoordinates : reduction->ncoordinates;
     uint8_t *item = NULL;
-    NPYX_TRY(npyext_call_append_kept(s->c, &s->dtype, s->axes, reduction->ncoordinates, &item));
+    NPYX_TRY(npyext_call_append_kept(s->c, &s->dtype, s->axes, ncoordinates, &item));
     npyx_status status;
-    while ((status = npyx_reduction_next(reduction, error)) == NPYX_OK) {
-        for (int64_t i = 0; i < reduction->group_ncoordinates; i++, item += s->dtype.itemsize) {
-            NPYX_TRY(statistic_check_sum(s, &reduction->stats[i]));
-            if (!statistic_put(s, reduction, &reduction->stats[i], item))
-                return statistic_refuse_nothing(s);
-        }
+    for (; (status = statistic_next(s)) == NPYX_OK; item += s->dtype.itemsize) {
+        const npyx_stats *stats = statistic_is_median(s) ? NULL : &reduction->stats[s->walk->at];
+        NPYX_TRY(statistic_check_sum(s, stats));
+        if (!statistic_put(s, reduction, stats, item))
+            return statistic_refuse_nothing(s);
     }
     return status == NPYX_DONE ? npyext_call_give(s->c, NPYEXT_GIVES_BLOB) : status;
 }
@@ -225,8 +278,8 @@ static npyx_status statistic_result(const statistic_call *s, const npyx_reductio
 /* Whether the items are contiguous in a BLOB, and so few that there is no time to interrupt. */
 static bool statistic_is_small(const statistic_call *s) {
     const npyext_call *c = s->c;
-    return !s->has_axes && c->value.bytes != NULL && c->value.array->nbytes <= NPYX_SMALL_ARRAY_NBYTES &&
-           npyx_view_is_contiguous(&c->view);
+    return !s->has_axes && !statistic_is_median(s) && c->value.bytes != NULL &&
+           c->value.array->nbytes <= NPYX_SMALL_ARRAY_NBYTES && npyx_view_is_contiguous(&c->view);
 }
 
 /* Mostly for a row of an array, of which there are many: avoids what a reduction prepares for large
@@ -325,71 +378,36 @@ static npyx_status statistic_append_places(const statistic_call *s, npyx_source 
     return status == NPYX_DONE ? npyext_call_give(c, NPYEXT_GIVES_BLOB) : status;
 }
 
-static npyx_status statistic_reduce(const statistic_call *s) {
+/* Begins to read the array's statistics or medians. */
+static npyx_status statistic_begin(statistic_call *s, npyx_source *source) {
     npyext_call *c = s->c;
-    npyx_source *source = NULL;
-    npyx_reduction reduction = {0};
-    const npyx_reduction_options options = {.axes = s->has_axes ? s->axes : NULL,
+    const bool *axes = s->has_axes ? s->axes : NULL;
+    const npyx_reduction_options options = {.axes = axes,
                                             .is_in_order = statistic_is_place(s),
                                             .skips_moments = s->statistic != NPYEXT_STATISTIC_STD};
+    const npyx_quantiles_options of_medians = {
+        .axes = axes, .method = NPYX_MEDIAN, .list = &s->walk->median, .nquantiles = 1};
+    return statistic_is_median(s)
+               ? npyx_quantiles_begin(&s->walk->medians, source, &c->view, &of_medians, &c->error)
+               : npyx_reduction_begin(&s->walk->reduction, source, &c->view, &options, &c->error);
+}
+
+static npyx_status statistic_read(statistic_call *s) {
+    npyext_call *c = s->c;
+    npyx_source *source = NULL;
+    statistic_walk walk = {.median.q = 0.5};
+    s->walk = &walk;
     npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     if (statistic_is_place_in_rows(s))
         return statistic_append_places(s, source);
-    npyx_status status = npyx_reduction_begin(&reduction, source, &c->view, &options, &c->error);
-    if (status == NPYX_OK && reduction.nkept > 0)
-        status = statistic_append(s, &reduction);
-    else if (status == NPYX_OK && (status = npyx_reduction_next(&reduction, &c->error)) == NPYX_OK)
-        status = statistic_result(s, &reduction, reduction.stats);
-    npyx_reduction_end(&reduction);
-    return status;
-}
-
-/* ---- the median, which npyx_stats does not have ---- */
-
-/* The current median; NaN or NaT if there is none. */
-static void median_put(const statistic_call *s, const npyx_quantile *median, uint8_t *item) {
-    const npyx_order_keys dates = {.dtype = &s->dtype, .nbits = 64};
-    if (s->dtype.type != NPYX_DATETIME)
-        statistic_put_f64(median->is_known ? median->value : NAN, item);
-    else if (median->is_known)
-        npyx_order_key_item(&dates, median->key, item);
-    else
-        statistic_put_u64((uint64_t)NPYX_NAT, item);
-}
-
-static npyx_status median_append(const statistic_call *s, npyx_quantiles *medians) {
-    uint8_t *item = NULL;
-    NPYX_TRY(npyext_call_append_kept(s->c, &s->dtype, s->axes, medians->ncoordinates, &item));
-    npyx_status status;
-    for (; (status = npyx_quantiles_next(medians, &s->c->error)) == NPYX_OK; item += s->dtype.itemsize)
-        median_put(s, medians->list, item);
-    return status == NPYX_DONE ? npyext_call_give(s->c, NPYEXT_GIVES_BLOB) : status;
-}
-
-static npyx_status median_result(const statistic_call *s, const npyx_quantile *median) {
-    uint8_t item[NPYX_ORDER_ITEM_NBYTES];
-    median_put(s, median, item);
-    if (median->is_known)
-        statistic_give_item(s, item);
-    return NPYX_OK;
-}
-
-static npyx_status median_find(const statistic_call *s) {
-    npyext_call *c = s->c;
-    npyx_source *source = NULL;
-    npyx_quantiles medians = {0};
-    npyx_quantile median = {.q = 0.5};
-    const npyx_quantiles_options options = {
-        .axes = s->has_axes ? s->axes : NULL, .method = NPYX_MEDIAN, .list = &median, .nquantiles = 1};
-    npyext_connection_begin(c->value.connection);
-    NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
-    npyx_status status = npyx_quantiles_begin(&medians, source, &c->view, &options, &c->error);
-    if (status == NPYX_OK && medians.nkept > 0)
-        status = median_append(s, &medians);
-    else if (status == NPYX_OK && (status = npyx_quantiles_next(&medians, &c->error)) == NPYX_OK)
-        status = median_result(s, &median);
-    npyx_quantiles_end(&medians);
+    npyx_status status = statistic_begin(s, source);
+    if (status == NPYX_OK && walk.reduction.nkept + walk.medians.nkept > 0)
+        status = statistic_append(s);
+    else if (status == NPYX_OK && (status = statistic_next(s)) == NPYX_OK)
+        status = statistic_result(s, &walk.reduction, walk.reduction.stats);
+    npyx_reduction_end(&walk.reduction);
+    npyx_quantiles_end(&walk.medians);
     return status;
 }
 
@@ -399,7 +417,5 @@ npyx_status npyext_statistic_run(npyext_call *c) {
     NPYX_TRY(statistic_take(&s));
     NPYX_TRY(npyext_call_axes(c, 1, s.axes, &s.has_axes));
     NPYX_TRY(statistic_find_dtype(&s));
-    if (s.statistic == NPYEXT_STATISTIC_MEDIAN)
-        return median_find(&s);
-    return statistic_is_small(&s) ? statistic_add_small(&s) : statistic_reduce(&s);
+    return statistic_is_small(&s) ? statistic_add_small(&s) : statistic_read(&s);
 }
