@@ -3,11 +3,11 @@
 #include "format/header.h"
 
 static void memo_forget(npyext_connection *connection, npyext_memo_array *known) {
+    npyx_window_clear(&known->window);
     npyx_source_close(known->payload); /* before the archive that it reads from */
     npyext_cache_release(connection, known->file);
     npyx_array_clear(&known->array);
     npyx_arena_clear(&known->arena);
-    npyx_free(&connection->host, known->window);
     /* its key stays, for messages: the path is in it */
     *known = (npyext_memo_array){.key = known->key, .path = known->path};
 }
@@ -93,7 +93,7 @@ static npyx_status validate(npyext_connection *connection, npyext_memo_array *kn
     npyext_cache_release(connection, file);
     if (status == NPYX_OK && is_same) {
         known->tick = tick;
-        known->window_nbytes = 0;
+        known->window.nbytes = 0;
         return NPYX_OK;
     }
     memo_forget(connection, known);
@@ -127,9 +127,9 @@ npyx_status npyext_memo_of_handle(npyext_connection *connection, const void *byt
 }
 
 npyx_status npyext_memo_hold(npyext_memo_array *known, npyx_error *error) {
+    npyx_window_clear(&known->window);
     npyx_source_close(known->payload);
     known->payload = NULL;
-    known->window_nbytes = 0;
     npyx_status status =
         npyx_archive_open_values(known->file->archive, known->index, &known->array, &known->payload, error);
     known->is_sound = status == NPYX_OK;
@@ -139,38 +139,26 @@ npyx_status npyext_memo_hold(npyext_memo_array *known, npyx_error *error) {
 /* Reads ahead if an array is read item by item, but not if reads jump about. */
 npyx_status npyext_memo_read(npyext_memo_array *known, int64_t off, size_t nbytes, const uint8_t **bytes,
                              npyx_error *error) {
-    int64_t end = known->window_off + (int64_t)known->window_nbytes;
-    if (off >= known->window_off && off <= end && (int64_t)nbytes <= end - off) {
-        *bytes = nbytes == 0 ? (const uint8_t *)"" : known->window + (off - known->window_off);
+    npyx_window *window = &known->window;
+    int64_t end = window->off + (int64_t)window->nbytes;
+    *bytes = (const uint8_t *)"";
+    if (nbytes == 0)
         return NPYX_OK;
+    if (off < window->off || (int64_t)nbytes > end - off) {
+        NPYX_TRY(npyx_source_hold(&known->payload, ++known->nlookups, NPYX_HELD_NBYTES / NPYEXT_MEMO_NARRAYS,
+                                  error));
+        window->source = known->payload;
+        NPYX_TRY(npyx_source_borrow(known->payload, off, nbytes, bytes, error));
+        if (*bytes != NULL)
+            return NPYX_OK;
     }
-    NPYX_TRY(
-        npyx_source_hold(&known->payload, ++known->nlookups, NPYX_HELD_NBYTES / NPYEXT_MEMO_NARRAYS, error));
-    npyx_source *payload = known->payload;
-    bool is_onward = payload->is_forward || (off >= known->window_off && off - end < NPYX_MEMO_WINDOW_NBYTES);
-    size_t wanted_nbytes = nbytes;
-    int64_t present_nbytes = payload->nbytes - off;
-    if (is_onward && nbytes < NPYX_MEMO_WINDOW_NBYTES && (int64_t)nbytes < present_nbytes)
-        wanted_nbytes =
-            present_nbytes < NPYX_MEMO_WINDOW_NBYTES ? (size_t)present_nbytes : NPYX_MEMO_WINDOW_NBYTES;
-    size_t room_nbytes = nbytes < NPYX_MEMO_WINDOW_NBYTES ? NPYX_MEMO_WINDOW_NBYTES : nbytes;
-    known->window_nbytes = 0;
-    if (known->window == NULL || room_nbytes > NPYX_MEMO_WINDOW_NBYTES) {
-        npyx_free(payload->host, known->window);
-        known->window = npyx_alloc(payload->host, room_nbytes);
-        NPYX_TRY(npyx_check_memory(known->window, error));
-    }
-    npyx_status status = npyx_source_window(payload, off, wanted_nbytes, known->window, bytes, error);
-    if (status == NPYX_INVALID && payload->has_gaps && wanted_nbytes > nbytes) {
-        wanted_nbytes = nbytes;
-        status = npyx_source_window(payload, off, wanted_nbytes, known->window, bytes, error);
-    }
-    NPYX_TRY(status);
-    if (*bytes == known->window) {
-        known->window_off = off;
-        known->window_nbytes = wanted_nbytes;
-    }
-    return NPYX_OK;
+    const npyx_source *payload = known->payload;
+    bool is_onward = payload->is_forward || (off >= window->off && off - end < NPYX_MEMO_WINDOW_NBYTES);
+    npyx_status status = npyx_window_at(window, off, nbytes, is_onward ? NPYX_MEMO_WINDOW_NBYTES : 0,
+                                        payload->nbytes, bytes, error);
+    if (status == NPYX_INVALID && payload->has_gaps && is_onward)
+        status = npyx_window_at(window, off, nbytes, 0, payload->nbytes, bytes, error);
+    return status;
 }
 
 void npyext_memo_clear(npyext_connection *connection, bool only_large) {

@@ -123,18 +123,16 @@ int npyext_run(sqlite3 *db, char *sql) {
     return code;
 }
 
-static bool is_written_on_disk(sqlite3 *db, const char *schema) {
-    const char *path = sqlite3_db_filename(db, schema); /* '' or NULL: in memory, or TEMP */
-    return path != NULL && path[0] != '\0' && sqlite3_txn_state(db, schema) == SQLITE_TXN_WRITE;
-}
-
 npyx_status npyext_connection_writes_disk(npyext_connection *connection, bool *does, npyx_error *error) {
     sqlite3_stmt *statement = NULL;
     *does = false;
     int code = sqlite3_prepare_v2(connection->db, "PRAGMA database_list", -1, &statement, NULL);
     while (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
         const char *schema = (const char *)sqlite3_column_text(statement, 1);
-        *does = *does || schema == NULL || is_written_on_disk(connection->db, schema);
+        const char *path = schema == NULL ? NULL : sqlite3_db_filename(connection->db, schema);
+        bool is_on_disk = path != NULL && path[0] != '\0'; /* else in memory, or TEMP */
+        *does = *does || schema == NULL ||
+                (is_on_disk && sqlite3_txn_state(connection->db, schema) == SQLITE_TXN_WRITE);
     }
     if (code == SQLITE_OK)
         code = sqlite3_finalize(statement);

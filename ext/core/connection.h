@@ -94,9 +94,7 @@ typedef struct npyext_memo_array {
     npyx_source *payload;
     int64_t tick;     /* when the file was checked against the file system */
     int64_t nlookups; /* reads that the window could not answer */
-    uint8_t *window;
-    int64_t window_off;
-    size_t window_nbytes;
+    npyx_window window;
 } npyext_memo_array;
 
 /* The array that a .npy header of header_nbytes (as measured) describes. Valid until the next call for the

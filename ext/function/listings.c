@@ -17,7 +17,6 @@ typedef struct survey_methods {
     npyx_status (*visit)(survey_cursor *survey, npyx_error *error);
     int only_format;  /* the npyx_format that files must have; -1: any */
     bool lists_empty; /* a file without rows of its own gets one, with no entry */
-    bool keeps_files; /* in the cache */
 } survey_methods;
 
 struct survey_cursor {
@@ -28,10 +27,6 @@ struct survey_cursor {
 
 static const survey_methods *methods_of(const npyext_cursor *cursor) {
     return ((const npyext_vtab *)cursor->base.pVtab)->function->methods;
-}
-
-static npyx_status survey_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
-    return npyext_scan_begin(&cursor->scan, request, methods_of(cursor)->keeps_files, error);
 }
 
 static npyx_status survey_check_format(survey_cursor *survey, npyx_error *error) {
@@ -51,19 +46,11 @@ static npyx_status survey_check_format(survey_cursor *survey, npyx_error *error)
 static npyx_status survey_next_file(survey_cursor *survey, npyx_error *error) {
     npyext_scan *scan = &survey->base.scan;
     survey->nrows_of_file = 0;
-    npyx_status status = npyext_scan_next_file(scan, error);
-    survey->base.is_eof = status == NPYX_DONE;
-    NPYX_TRY(status);
-    status = survey_check_format(survey, error);
+    NPYX_TRY(npyext_cursor_next_file(&survey->base, error));
+    npyx_status status = survey_check_format(survey, error);
     if (status != NPYX_OK) /* its row says all there is to say */
         scan->next_index = INT64_MAX;
     return status == NPYX_OK ? NPYX_DONE : status;
-}
-
-/* The row of a file without arrays says what it is, if that is another kind of file. */
-static void survey_tell_zip(npyext_scan *scan) {
-    npyx_archive *archive = scan->opened.archive;
-    scan->has_error = archive->format == NPYX_FORMAT_NPZ && npyx_archive_is_other_zip(archive, &scan->error);
 }
 
 static npyx_status survey_step(npyext_cursor *cursor, npyx_error *error) {
@@ -83,8 +70,9 @@ static npyx_status survey_step(npyext_cursor *cursor, npyx_error *error) {
     scan->index = -1;
     scan->next_index = INT64_MAX;
     bool is_row = status == NPYX_DONE && survey->nrows_of_file == 0 && methods_of(cursor)->lists_empty;
-    if (is_row)
-        survey_tell_zip(scan);
+    if (is_row) /* it says what the file is, if that is another kind */
+        scan->has_error = scan->opened.archive->format == NPYX_FORMAT_NPZ &&
+                          npyx_archive_is_other_zip(scan->opened.archive, &scan->error);
     return is_row ? NPYX_OK : status;
 }
 
@@ -96,7 +84,7 @@ static npyx_status survey_describe(survey_cursor *survey, npyx_error *error) {
 
 #define SURVEY(methods_of)                                                                                   \
     .estimated_nrows = 100, .cursor_nbytes = sizeof(survey_cursor), .methods = &(methods_of),                \
-    .begin = survey_begin, .step = survey_step, .module = NPYEXT_CURSOR_MODULE
+    .step = survey_step, .module = NPYEXT_CURSOR_MODULE
 
 /* ---- columns that several of them share; NULL if there is no entry, or its header could not be read ---- */
 
@@ -264,8 +252,7 @@ static const npyext_column meta_columns[] = {
     NPYEXT_OUTPUT("file_size INTEGER", 0, meta_file_size),
     NPYEXT_OUTPUT("mtime INTEGER", 0, meta_mtime),
     NPYEXT_ERROR(NPYEXT_NEEDS_HEADER),
-    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-    NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    NPYEXT_LISTING_ARGUMENTS,
     NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_HEADER),
     NPYEXT_HIDDEN("strides TEXT", NPYEXT_NEEDS_HEADER, meta_strides),
@@ -388,8 +375,7 @@ static const npyext_column members_columns[] = {
     NPYEXT_OUTPUT("modified TEXT", 0, members_modified),
     NPYEXT_OUTPUT("encrypted INTEGER", 0, members_encrypted),
     NPYEXT_ERROR(NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE),
-    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-    NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    NPYEXT_LISTING_ARGUMENTS,
     NPYEXT_HIDDEN("crc_ok INTEGER", NPYEXT_NEEDS_CRC, members_crc_ok),
     NPYEXT_PATH_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_HEADER | NPYEXT_NEEDS_PLACE),
@@ -425,8 +411,7 @@ static const npyext_column tens_columns[] = {
     NPYEXT_OUTPUT("header_offset INTEGER", 0, tens_header_offset),
     NPYEXT_OUTPUT("data_offset INTEGER", NPYEXT_NEEDS_HEADER, tens_data_offset),
     NPYEXT_ERROR(NPYEXT_NEEDS_HEADER),
-    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-    NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    NPYEXT_LISTING_ARGUMENTS,
     NPYEXT_PATH_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_HEADER),
     NPYEXT_ARRAY_KEY(npyext_result_array_key),
@@ -457,8 +442,7 @@ static npyx_status file_visit(survey_cursor *survey, npyx_error *error) {
     return status == NPYX_OK ? NPYX_DONE : status;
 }
 
-/* Unlike other surveys, this one leaves files in the cache: whatever uses a handle finds its file open. */
-static const survey_methods file_methods = {.visit = file_visit, .only_format = -1, .keeps_files = true};
+static const survey_methods file_methods = {.visit = file_visit, .only_format = -1};
 
 static void file_array(sqlite3_context *context, npyext_cursor *cursor) {
     npyext_scan *scan = &cursor->scan;
@@ -501,5 +485,6 @@ const npyext_function npyext_npy_file = {
     .name = "npy_file",
     NPYEXT_COLUMNS(file_columns),
     .takes_member = true,
+    .keeps_files = true, /* unlike other surveys: whatever uses a handle finds its file open */
     SURVEY(file_methods),
 };

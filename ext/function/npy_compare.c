@@ -350,10 +350,6 @@ static npyx_status next_pair(compare_cursor *compare, npyx_error *error) {
 
 /* ---- rows ---- */
 
-static bool compare_has_same_shape(const npyx_array *a, const npyx_array *b) {
-    return a->ndim == b->ndim && memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0;
-}
-
 static npyx_status find_difference(compare_cursor *compare, npyx_error *error) {
     npyx_view views[2];
     npyx_difference_side sides[2] = {{NULL, &views[0]}, {NULL, &views[1]}};
@@ -377,7 +373,8 @@ static npyx_status find_difference(compare_cursor *compare, npyx_error *error) {
 static npyx_status compare_arrays(compare_cursor *compare, npyx_error *error) {
     const npyx_array *a = &compare->sides[0].array, *b = &compare->sides[1].array;
     compare->result = "shape";
-    if (!compare_has_same_shape(a, b))
+    if (!npyx_is_same(a->shape, (size_t)a->ndim * sizeof a->shape[0], b->shape,
+                      (size_t)b->ndim * sizeof b->shape[0]))
         return NPYX_OK;
     compare->result = "dtype";
     if (npyx_difference_check(a->dtype, b->dtype) == NPYX_INCOMPARABLE)

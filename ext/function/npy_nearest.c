@@ -140,12 +140,6 @@ static npyx_status nearest_read_max_distance(const npyext_argument *argument, np
     return NPYX_OK;
 }
 
-static npyx_status nearest_read_k(const npyext_argument *argument, int64_t *k, npyx_error *error) {
-    if (npyext_argument_is_given(argument) && (!npyext_argument_is_whole(argument, k) || *k < 1))
-        return npyx_refuse(error, "k, the number of rows to find, must be an INTEGER of at least 1");
-    return NPYX_OK;
-}
-
 static npyx_status nearest_read_metric(const npyext_argument *argument, npyx_metric *metric,
                                        npyx_error *error) {
     *metric = NPYX_EUCLIDEAN;
@@ -185,7 +179,9 @@ static npyx_status nearest_read_arguments(nearest_cursor *cursor, npyx_error *er
     nearest->keeps_rows = npyext_plan_uses(&scan->plan, NEAREST_DATA);
     NPYX_TRY(nearest_read_metric(&scan->arguments[NPYEXT_METRIC], &nearest->metric, error));
     NPYX_TRY(nearest_read_max_distance(&scan->arguments[NPYEXT_MAX_DISTANCE], nearest, error));
-    NPYX_TRY(nearest_read_k(&scan->arguments[NPYEXT_K], &nearest->k, error));
+    const npyext_argument *k = &scan->arguments[NPYEXT_K];
+    if (npyext_argument_is_given(k) && (!npyext_argument_is_whole(k, &nearest->k) || nearest->k < 1))
+        return npyx_refuse(error, "k, the number of rows to find, must be an INTEGER of at least 1");
     return nearest_read_queries(cursor, error);
 }
 

@@ -13,10 +13,6 @@ typedef struct paths_cursor {
     npyx_file_info info;
 } paths_cursor;
 
-static npyx_status paths_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
-    return npyext_scan_begin(&cursor->scan, request, false, error);
-}
-
 /* The length of a BLOB is known. A file that does not exist or cannot be seen is no error; a path that leads
  * out of the root is one, as everywhere. */
 static npyx_status paths_look_up(paths_cursor *cursor, npyx_error *error) {
@@ -84,7 +80,6 @@ const npyext_function npyext_npy_paths = {
     NPYEXT_COLUMNS(paths_columns),
     .estimated_nrows = 100,
     .cursor_nbytes = sizeof(paths_cursor),
-    .begin = paths_begin,
     .step = paths_step,
     .module = NPYEXT_CURSOR_MODULE,
 };

@@ -76,10 +76,6 @@ static const npyx_stats *stats_of_row(const stats_cursor *cursor) {
     return &cursor->reduction.stats[place_of_row(cursor)];
 }
 
-static const npyx_quantile *median_of_row(const stats_cursor *cursor) {
-    return &cursor->group_medians[place_of_row(cursor)];
-}
-
 /* A statistic of the current row as an item. */
 typedef struct item_statistic {
     npyx_dtype dtype;
@@ -97,7 +93,8 @@ static bool find_item(const stats_cursor *cursor, npyext_statistic statistic, it
         found->bytes = npyx_extreme_item(extreme);
         return extreme->position >= 0;
     }
-    const npyx_quantile *median = statistic == NPYEXT_STATISTIC_MEDIAN ? median_of_row(cursor) : NULL;
+    const npyx_quantile *median =
+        statistic == NPYEXT_STATISTIC_MEDIAN ? &cursor->group_medians[place_of_row(cursor)] : NULL;
     double parts[2];
     found->dtype = npyext_statistic_dtype(statistic, stats->dtype);
     found->bytes = found->made;
@@ -185,10 +182,6 @@ static bool has_numbers(const npyx_stats *stats) {
     return stats->form != NPYX_STATS_ORDER && stats->form != NPYX_STATS_COUNT;
 }
 
-static bool has_crc32(const npyx_reduction *reduction, int64_t leaf) {
-    return reduction->how.wants_crc32 && !reduction->leaves[leaf].view.dtype->has_objects;
-}
-
 #define STATS_RESULT(name, is_known, ...)                                                                    \
     NPYEXT_KNOWN_RESULT(static, name, const stats_cursor *at_hand = (stats_cursor *)cursor;                  \
                         const npyx_reduction *reduction = &at_hand->reduction;                               \
@@ -203,8 +196,9 @@ STATS_RESULT(stats_zeros, has_numbers(stats), sqlite3_result_int64, stats->zeros
                  npyx_reduction_place(reduction, at_hand->leaf, stats->extremes[k].position))
 STATS_PLACE(stats_argmin, NPYX_LEAST)
 STATS_PLACE(stats_argmax, NPYX_GREATEST)
-STATS_RESULT(stats_crc32, has_crc32(reduction, at_hand->leaf), sqlite3_result_int64,
-             reduction->crc32[at_hand->leaf])
+STATS_RESULT(stats_crc32,
+             reduction->how.wants_crc32 && !reduction->leaves[at_hand->leaf].view.dtype->has_objects,
+             sqlite3_result_int64, reduction->crc32[at_hand->leaf])
 STATS_RESULT(stats_field_name, reduction->view.dtype->type == NPYX_STRUCT, sqlite3_result_text,
              reduction->leaves[at_hand->leaf].name, -1, SQLITE_TRANSIENT)
 STATS_RESULT(stats_at, reduction->has_axes, npyext_result_coordinate, cursor, &reduction->view,

@@ -37,9 +37,7 @@ static npyx_status tar_members_begin(npyext_cursor *cursor, const npyext_request
 static npyx_status tar_next_file(tar_cursor *tar, npyx_error *error) {
     npyext_scan *scan = &tar->base.scan;
     tar_end_walk(tar);
-    npyx_status status = npyext_scan_next_file(scan, error);
-    tar->base.is_eof = status == NPYX_DONE;
-    NPYX_TRY(status);
+    NPYX_TRY(npyext_cursor_next_file(&tar->base, error));
     npyx_archive *archive = scan->opened.archive;
     tar->idx = -1;
     tar->is_over = archive->format != NPYX_FORMAT_TAR;
@@ -182,8 +180,7 @@ static const npyext_column tar_columns[] = {
     NPYEXT_OUTPUT("size INTEGER", 0, tar_result_size),
     NPYEXT_OUTPUT("mtime", 0, tar_result_mtime),
     NPYEXT_ERROR(0),
-    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE),
-    NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR),
+    NPYEXT_LISTING_ARGUMENTS,
     NPYEXT_HIDDEN("sample INTEGER", 0, tar_result_sample),
     NPYEXT_HIDDEN("header_offset INTEGER", 0, tar_result_header_offset),
     NPYEXT_HIDDEN("data_offset INTEGER", 0, tar_result_data_offset),

@@ -99,11 +99,6 @@ npyx_status npyext_constants_take(npyext_constants *constants, const npyext_requ
 
 /* ---- of an array ---- */
 
-/* `>=` and `<` mean the same of texts as of dates where the text is the beginning of one. */
-static bool is_lower_end(npyx_comparison comparison) {
-    return comparison == NPYX_GREATER_EQUAL || comparison == NPYX_LESS;
-}
-
 static npyx_status constants_refuse_date(const npyx_dtype *dtype, const char *text, size_t nbytes,
                                          npyx_error *error) {
     char example[NPYX_DATETIME_TEXT_NBYTES];
@@ -128,8 +123,9 @@ static constants_fit constants_judge_text(const npyext_constant *constant, const
     if (dtype->type != NPYX_DATETIME || dtype->unit == NPYX_UNIT_GENERIC)
         return npyx_dtype_is_real(dtype) ? FITS_NEITHER_WAY : FITS;
     npyx_datetime_form form = npyx_datetime_form_of(text, constant->text_nbytes, dtype->unit);
-    if (form == NPYX_DATETIME_WHOLE ||
-        (form == NPYX_DATETIME_BEGINNING && is_lower_end(constant->comparison)))
+    /* `>=` and `<` mean the same of texts as of dates where the text is the beginning of one */
+    bool is_lower_end = constant->comparison == NPYX_GREATER_EQUAL || constant->comparison == NPYX_LESS;
+    if (form == NPYX_DATETIME_WHOLE || (form == NPYX_DATETIME_BEGINNING && is_lower_end))
         return FITS;
     (void)constants_refuse_date(dtype, text, constant->text_nbytes, error);
     return FITS_NOT;

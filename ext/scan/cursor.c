@@ -124,11 +124,17 @@ int npyext_cursor_eof(sqlite3_vtab_cursor *cursor) {
     return ((npyext_cursor *)cursor)->is_eof;
 }
 
+static npyx_status cursor_begin_scan(npyext_cursor *cursor, const npyext_request *request,
+                                     npyx_error *error) {
+    return npyext_scan_begin(&cursor->scan, request, function_of(cursor)->keeps_files, error);
+}
+
 int npyext_cursor_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
                          sqlite3_value **argv) {
     (void)idx_num;
     (void)argc;
-    int code = npyext_cursor_begin_by(function_of((npyext_cursor *)base)->begin, base, sentence, argv);
+    npyext_begin *begin = function_of((npyext_cursor *)base)->begin;
+    int code = npyext_cursor_begin_by(begin == NULL ? cursor_begin_scan : begin, base, sentence, argv);
     return code == SQLITE_OK ? function_of((npyext_cursor *)base)->module.xNext(base) : code;
 }
 
@@ -178,6 +184,12 @@ npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *req
     npyext_scan_close_file(scan);
     scan->next_file = 0;
     return NPYX_OK;
+}
+
+npyx_status npyext_cursor_next_file(npyext_cursor *cursor, npyx_error *error) {
+    npyx_status status = npyext_scan_next_file(&cursor->scan, error);
+    cursor->is_eof = status == NPYX_DONE;
+    return status;
 }
 
 npyx_status npyext_cursor_forget(npyext_cursor *cursor, npyx_error *error) {

@@ -106,6 +106,9 @@ npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *req
  * look-up. On failure the scan stays where it is. */
 npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error);
 
+/* Opens the scan's next file; NPYX_DONE after the last one (is_eof is set). */
+npyx_status npyext_cursor_next_file(npyext_cursor *cursor, npyx_error *error);
+
 /* Forgets the call, whose arguments are wrong, so that they are read again next time. Returns the error's
  * status. */
 npyx_status npyext_cursor_forget(npyext_cursor *cursor, npyx_error *error);

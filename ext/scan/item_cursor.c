@@ -9,18 +9,6 @@
 /* Comparisons with whole blocks: which terms of a plan can be judged without affinities, and a bit for each
  * item that they let pass. */
 
-/* Call it first, with a zero-initialised filter. */
-static void value_filter_init(npyext_value_filter *filter, npyx_host *host) {
-    filter->operands = filter->texts = filter->items = filter->bitmap = (npyx_buffer){.host = host};
-}
-
-static void value_filter_clear(npyext_value_filter *filter) {
-    npyx_buffer_clear(&filter->operands);
-    npyx_buffer_clear(&filter->texts);
-    npyx_buffer_clear(&filter->items);
-    npyx_buffer_clear(&filter->bitmap);
-}
-
 /* False for a value that is not a number. */
 static bool read_operand(sqlite3_value *value, npyx_operand *operand) {
     int type = sqlite3_value_type(value);
@@ -233,7 +221,8 @@ void npyext_items_open(npyext_cursor *cursor, npyx_host *host) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     items->methods = ((const npyext_vtab *)cursor->base.pVtab)->function->methods;
     items->reader = (npyx_reader *)(void *)((char *)cursor + items->methods->reader_off);
-    value_filter_init(&items->filter, host);
+    npyext_value_filter *filter = &items->filter;
+    filter->operands = filter->texts = filter->items = filter->bitmap = (npyx_buffer){.host = host};
     npyext_constants_init(&items->constants, host);
     items->converted.host = host;
 }
@@ -242,7 +231,10 @@ void npyext_items_close(npyext_cursor *cursor) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     npyx_reader_clear(items->reader);
     npyext_constants_clear(&items->constants);
-    value_filter_clear(&items->filter);
+    npyx_buffer_clear(&items->filter.operands);
+    npyx_buffer_clear(&items->filter.texts);
+    npyx_buffer_clear(&items->filter.items);
+    npyx_buffer_clear(&items->filter.bitmap);
     npyx_buffer_clear(&items->converted);
 }
 
@@ -289,14 +281,6 @@ npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block
     return npyx_convert_items(dtype, block, *nrows * row_nelem, astype, out, first, NULL, error);
 }
 
-/* Goes to the first candidate from the current item on, or past the block. */
-static void items_go_to_candidate(npyext_item_cursor *items) {
-    int64_t found = items->filtered_from +
-                    npyext_value_filter_next(&items->filter, items->position - items->filtered_from);
-    items->item += (found - items->position) * items->step_nbytes;
-    items->position = found;
-}
-
 /* One step towards an item: a block, or the beginning of an array. */
 static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
     bool is_open = items->base.selection.is_open;
@@ -327,8 +311,12 @@ static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
  * block must not be at its end. */
 static bool items_find(npyext_item_cursor *items) {
     do {
-        if (items->is_filtered)
-            items_go_to_candidate(items);
+        if (items->is_filtered) {
+            int64_t found = items->filtered_from +
+                            npyext_value_filter_next(&items->filter, items->position - items->filtered_from);
+            items->item += (found - items->position) * items->step_nbytes;
+            items->position = found;
+        }
         if (items->position >= items->block_end) /* beyond it if the rest of the block is not wanted */
             return false;
         if (!items->is_checked || items->methods->is_wanted(items))

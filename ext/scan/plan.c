@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "source/array_value.h"
+#include "text/span.h"
 
 /* WITHOUT ROWID: SQLite's OR plans drop rows whose keys collide, and row numbers repeat from array to
  * array. */
@@ -472,44 +473,36 @@ static void narrow_by_real(npyext_range *range, int op, double value) {
         *range = nothing;
 }
 
-static const char *range_skip_blanks(const char *at, const char *end) {
-    while (at < end && (*at == ' ' || (*at >= '\t' && *at <= '\r')))
-        at++;
-    return at;
+static npyx_span range_after_sign(npyx_span s) {
+    return npyx_span_begins(s, "-") || npyx_span_begins(s, "+") ? npyx_span_after(s, 1) : s;
 }
 
-static const char *range_skip_sign(const char *at, const char *end) {
-    return at < end && (*at == '-' || *at == '+') ? at + 1 : at;
-}
-
-static const char *range_skip_digits(const char *at, const char *end) {
-    while (at < end && *at >= '0' && *at <= '9')
-        at++;
-    return at;
+/* Moves past the digits; returns how many there are. */
+static size_t range_pass_digits(npyx_span *s) {
+    uint64_t number;
+    size_t ndigits = npyx_span_digits(*s, &number);
+    *s = npyx_span_after(*s, ndigits);
+    return ndigits;
 }
 
 /* What numeric affinity makes of a text (datatype3.html, section 3): SQLITE_INTEGER, SQLITE_FLOAT, or
  * SQLITE_TEXT if it is not a number as a whole. Blanks around it do not matter. */
 static int range_numeric_type(const char *text, size_t nbytes) {
-    const char *end = text + nbytes;
-    const char *digits = range_skip_sign(range_skip_blanks(text, end), end);
-    const char *at = range_skip_digits(digits, end);
-    ptrdiff_t ndigits = at - digits;
+    npyx_span s = range_after_sign(npyx_span_trim((npyx_span){text, nbytes}));
+    size_t ndigits = range_pass_digits(&s);
     int type = SQLITE_INTEGER;
-    if (at < end && *at == '.') {
-        const char *fraction = at + 1;
-        at = range_skip_digits(fraction, end);
-        ndigits += at - fraction;
+    if (npyx_span_begins(s, ".")) {
+        s = npyx_span_after(s, 1);
+        ndigits += range_pass_digits(&s);
         type = SQLITE_FLOAT;
     }
-    if (ndigits > 0 && at < end && (*at == 'e' || *at == 'E')) {
-        const char *exponent = range_skip_sign(at + 1, end);
-        at = range_skip_digits(exponent, end);
-        if (at == exponent)
+    if (ndigits > 0 && (npyx_span_begins(s, "e") || npyx_span_begins(s, "E"))) {
+        s = range_after_sign(npyx_span_after(s, 1));
+        if (range_pass_digits(&s) == 0)
             return SQLITE_TEXT;
         type = SQLITE_FLOAT;
     }
-    return ndigits > 0 && range_skip_blanks(at, end) == end ? type : SQLITE_TEXT;
+    return ndigits > 0 && s.nbytes == 0 ? type : SQLITE_TEXT;
 }
 
 /* The type of a value when it is compared with an INTEGER column. sqlite3_value_numeric_type would tell, but

@@ -148,6 +148,9 @@ typedef struct npyext_column {
 #define NPYEXT_ERROR_KIND(needed) NPYEXT_HIDDEN("error_kind TEXT", (needed), npyext_result_error_kind)
 /* The last column of every function; never NULL, so that it can be a key. */
 #define NPYEXT_ARRAY_KEY(of) NPYEXT_HIDDEN("array_key INTEGER", 0, (of))
+/* The arguments of functions that list what is in files. */
+#define NPYEXT_LISTING_ARGUMENTS                                                                             \
+    NPYEXT_ARGUMENT("source BLOB", NPYEXT_SOURCE), NPYEXT_ARGUMENT("on_error BLOB", NPYEXT_ON_ERROR)
 /* The arguments of functions that go from array to array, in order. Arguments of a function's own come
  * between the first ones and the others. */
 #define NPYEXT_FIRST_ARGUMENTS                                                                               \
@@ -180,6 +183,7 @@ typedef struct npyext_function {
     bool takes_two;      /* NPYEXT_OTHER_SOURCE must be given, too */
     const char *example; /* of its sources, for a message; NULL: 'x.npy' */
     bool writes;         /* there is no source; NPYEXT_TARGET and NPYEXT_ARRAY must be given */
+    bool keeps_files;    /* if it has no begin of its own: the scan keeps its files in the cache */
     bool takes_window;   /* xFilter calls npyext_plan_window, and the function skips the rows that it says */
     npyext_row row;      /* what a row stands for */
     bool has_error_column; /* on_error = 'row' is possible, and the default for several files */
@@ -189,7 +193,7 @@ typedef struct npyext_function {
     const void *methods; /* the cursor's, such as npyext_item_methods; or NULL */
     void (*open)(npyext_cursor *cursor, npyx_host *host); /* or NULL */
     void (*close)(npyext_cursor *cursor);                 /* or NULL */
-    npyext_begin *begin;
+    npyext_begin *begin;                                  /* NULL: begins a scan */
     npyext_step *step;
     npyext_place (*place)(const npyext_cursor *cursor); /* of an error; NULL: where the scan is */
     /* The entry along the array's first axis that the current row belongs to; -1: several. NULL: it always

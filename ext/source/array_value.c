@@ -170,6 +170,7 @@ npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *
 }
 
 npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **source, npyx_error *error) {
+    npyext_connection_begin(value->connection);
     if (value->bytes != NULL && value->memory == NULL)
         NPYX_TRY(npyx_source_open_memory(&value->connection->host, value->bytes, value->nbytes,
                                          &value->memory, error));
@@ -177,23 +178,17 @@ npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **s
     return NPYX_OK;
 }
 
-/* Prepares to read the rows of a view, a block at a time, which stay in place for a BLOB whose rows are in C
- * order. Only for views that have bytes: there may be more items of 0 bytes than anyone can count. Clear the
- * reader whatever the status. */
-static npyx_status value_begin(npyext_array_value *value, const npyx_view *view, npyx_reader *reader,
-                               npyx_error *error) {
-    npyext_connection *connection = value->connection;
+/* Goes to the next block of the rows of a view; NPYX_DONE after the last. Blocks stay in place for a BLOB
+ * whose rows are in C order. A row beyond SQLite's length limit is NPYX_TOOBIG. Polls the host. Only for
+ * views that have bytes: there may be more items of 0 bytes than anyone can count. The reader is
+ * zero-initialised; clear it whatever the status. */
+static npyx_status value_next(npyext_array_value *value, const npyx_view *view, npyx_reader *reader,
+                              npyx_error *error) {
     npyx_source *source = NULL;
-    *reader = (npyx_reader){0};
-    NPYX_TRY(npyext_array_value_source(value, &source, error));
-    npyext_connection_begin(connection);
-    npyx_reader_init(reader, source, view, sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1));
-    return NPYX_OK;
-}
-
-/* Goes to the next block; NPYX_DONE after the last. A row beyond SQLite's length limit is NPYX_TOOBIG. Polls
- * the host. */
-static npyx_status value_next(npyx_reader *reader, npyx_error *error) {
+    if (reader->source == NULL) {
+        NPYX_TRY(npyext_array_value_source(value, &source, error));
+        npyx_reader_init(reader, source, view, sqlite3_limit(value->connection->db, SQLITE_LIMIT_LENGTH, -1));
+    }
     int64_t row = reader->first_row + reader->nrows_read;
     return row == reader->nrows ? NPYX_DONE : npyx_reader_fill(reader, row, INT64_MAX, error);
 }
@@ -220,9 +215,9 @@ npyx_status npyext_array_value_append_items(npyext_array_value *value, const npy
     /* all at once, so that what exceeds the limit is refused before anything is read */
     if (!npyx_buffer_reserve(out, (size_t)(npyx_view_nelem(view) * view->dtype->itemsize)))
         return npyx_buffer_check(out, error);
-    npyx_reader r;
-    npyx_status status = value_begin(value, view, &r, error);
-    while (status == NPYX_OK && (status = value_next(&r, error)) == NPYX_OK) {
+    npyx_reader r = {0};
+    npyx_status status = NPYX_OK;
+    while (status == NPYX_OK && (status = value_next(value, view, &r, error)) == NPYX_OK) {
         size_t start = out->nbytes;
         npyx_buffer_append(out, r.rows, (size_t)(r.nrows_read * r.row_nbytes));
         if (as_little_endian)
@@ -248,9 +243,9 @@ npyx_status npyext_array_value_append_converted(npyext_array_value *value, const
     NPYX_TRY(npyext_items_reserve(out, dtype, npyx_view_nelem(view), &items, error));
     if (!has_bytes(view))
         return NPYX_OK;
-    npyx_reader r;
-    npyx_status status = value_begin(value, view, &r, error);
-    while (status == NPYX_OK && (status = value_next(&r, error)) == NPYX_OK) {
+    npyx_reader r = {0};
+    npyx_status status = NPYX_OK;
+    while (status == NPYX_OK && (status = value_next(value, view, &r, error)) == NPYX_OK) {
         int64_t nelem = r.nrows_read * r.row_nelem;
         status = npyx_convert_items(view->dtype, r.rows, nelem, dtype, (uint8_t *)out->bytes + out->nbytes,
                                     r.first_row * r.row_nelem, NULL, error);
@@ -266,9 +261,9 @@ static npyx_status append_lists(npyext_array_value *value, const npyx_view *view
                                 npyx_error *error) {
     int64_t shape[NPYX_MAX_NDIM];
     memcpy(shape, view->shape, sizeof shape[0] * (size_t)view->ndim);
-    npyx_reader r;
-    npyx_status status = value_begin(value, view, &r, error);
-    while (status == NPYX_OK && (status = value_next(&r, error)) == NPYX_OK) {
+    npyx_reader r = {0};
+    npyx_status status = NPYX_OK;
+    while (status == NPYX_OK && (status = value_next(value, view, &r, error)) == NPYX_OK) {
         bool is_first = r.first_row == 0;
         size_t start = is_first ? out->nbytes : --out->nbytes;
         shape[0] = r.nrows_read;
@@ -317,7 +312,6 @@ static npyx_status stream_items(npyext_array_value *value, bool in_c_order, npyx
     if (!in_c_order && is_fortran(value->array))
         npyx_view_permute(&view, NULL);
     NPYX_TRY(npyext_array_value_source(value, &source, error));
-    npyext_connection_begin(value->connection);
     npyx_status status = NPYX_OK;
     npyx_blocks_begin(&blocks, source, &view);
     while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK)
@@ -403,22 +397,27 @@ static npyx_status append_bytes(npyx_source *payload, int64_t off, int64_t end, 
     return npyx_buffer_check(out, error);
 }
 
+void npyext_replace_header(npyx_buffer *out, size_t start, size_t header_nbytes, size_t items_nbytes,
+                           const npyx_buffer *header) {
+    if (header->status != NPYX_OK) {
+        out->status = header->status;
+    } else if (header->nbytes <= header_nbytes || npyx_buffer_reserve(out, header->nbytes - header_nbytes)) {
+        char *to = out->bytes + start;
+        if (header->nbytes != header_nbytes)
+            memmove(to + header->nbytes, to + header_nbytes, items_nbytes);
+        memcpy(to, header->bytes, header->nbytes);
+        out->nbytes = start + header->nbytes + items_nbytes;
+    }
+}
+
 /* Replaces the header_nbytes at start by the header that NumPy would write, and drops what follows the
  * data. */
-static void replace_header(const npyx_array *array, size_t start, size_t header_nbytes, npyx_buffer *out) {
+static void write_header_anew(const npyx_array *array, size_t start, size_t header_nbytes, npyx_buffer *out) {
     npyx_buffer header = {.host = out->host};
     npyx_view view;
-    size_t data_nbytes = (size_t)array->nbytes;
     npyx_view_of_array(array, &view);
     npyx_header_npy_append(array->dtype, array->ndim, array->shape, npyx_view_is_fortran(&view), &header);
-    if (header.status != NPYX_OK)
-        out->status = header.status;
-    else if (header.nbytes <= header_nbytes || npyx_buffer_reserve(out, header.nbytes - header_nbytes)) {
-        char *to = out->bytes + start;
-        memmove(to + header.nbytes, to + header_nbytes, data_nbytes);
-        memcpy(to, header.bytes, header.nbytes);
-        out->nbytes = start + header.nbytes + data_nbytes;
-    }
+    npyext_replace_header(out, start, header_nbytes, (size_t)array->nbytes, &header);
     npyx_buffer_clear(&header);
 }
 
@@ -430,7 +429,7 @@ static npyx_status append_entry(npyx_source *payload, npyx_format format, const 
     int64_t off = is_ten ? array->data_off : 0;
     NPYX_TRY(append_bytes(payload, off, is_ten ? off + array->nbytes : payload->nbytes, out, error));
     if (!array->dtype->has_objects)
-        replace_header(array, start, is_ten ? 0 : (size_t)array->data_off, out);
+        write_header_anew(array, start, is_ten ? 0 : (size_t)array->data_off, out);
     return npyx_buffer_check(out, error);
 }
 

@@ -53,7 +53,8 @@ void npyext_array_value_close(npyext_array_value *value);
 /* Reads the pickle of an array of objects, so that the array has values. Does nothing for other arrays. */
 npyx_status npyext_array_value_hold(npyext_array_value *value, npyx_error *error);
 
-/* The source that the array's offsets refer to. It lives as long as the value. */
+/* The source that the array's offsets refer to, for what may take long (npyext_connection_begin). It lives as
+ * long as the value. */
 npyx_status npyext_array_value_source(npyext_array_value *value, npyx_source **source, npyx_error *error);
 
 /* The one item of a 0-d view of the array. Its bytes are valid until the next call. */
@@ -64,6 +65,11 @@ npyx_status npyext_array_value_item(npyext_array_value *value, const npyx_view *
  * go. NPYX_TOOBIG or NPYX_NOMEM, which out->status then keeps. */
 npyx_status npyext_items_reserve(npyx_buffer *out, const npyx_dtype *dtype, int64_t nelem, uint8_t **items,
                                  npyx_error *error);
+
+/* Replaces the header_nbytes at start of out, a .npy's, by another header, moves the items_nbytes after them
+ * if need be, and drops what follows. A failure is in out->status. */
+void npyext_replace_header(npyx_buffer *out, size_t start, size_t header_nbytes, size_t items_nbytes,
+                           const npyx_buffer *header);
 
 /* Appends the items of a view in C order, in their own byte order or, if as_little_endian, in
  * little-endian. */

@@ -238,11 +238,6 @@ static npyx_status open_stream(table_cursor *cursor, int array, bool may_narrow,
     return NPYX_OK;
 }
 
-/* Whether the current block contains the row. */
-static bool has_row(const table_stream *stream, int64_t index) {
-    return (uint64_t)(index - stream->reader.first_row) < (uint64_t)stream->reader.nrows_read;
-}
-
 /* Reads a block of the array that contains the current row. */
 static npyx_status cursor_load(table_cursor *cursor, int array, npyx_error *error) {
     table_stream *stream = &cursor->streams[array];
@@ -379,7 +374,8 @@ static int table_rows_column(sqlite3_vtab_cursor *cursor, sqlite3_context *conte
     }
     const npyext_layout_column *column = &rows->layout.columns[number];
     table_stream *stream = &rows->streams[column->array];
-    bool is_at_hand = has_row(stream, rows->index) && has_column(stream, column);
+    bool has_row = (uint64_t)(rows->index - stream->reader.first_row) < (uint64_t)stream->reader.nrows_read;
+    bool is_at_hand = has_row && has_column(stream, column);
     npyx_error error;
     if (!is_at_hand && fetch(rows, column, &error) != NPYX_OK) {
         npyext_result_error(context, table_cursor_place(rows, column->array), &error);
@@ -449,10 +445,9 @@ static npyx_status npy_table_check_declared(const npyext_declaration *declaratio
                : npyx_fail(error, NPYX_CORRUPT, -1, "the table's declaration is incomplete");
 }
 
-static npyx_status npy_table_make_writer(npyext_table *table, npyext_transaction **writer,
-                                         npyx_error *error) {
+static npyx_status npy_table_make_writer(npyext_table *table, npyx_error *error) {
     return (table->declaration.mode == NPYEXT_TABLE_EDITS ? npyext_table_editor_new
-                                                          : npyext_table_writer_new)(table, writer, error);
+                                                          : npyext_table_writer_new)(table, error);
 }
 
 const npyext_table_kind npyext_npy_table_kind = {

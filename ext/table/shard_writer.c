@@ -570,32 +570,28 @@ static npyx_status shards_insert(npyext_transaction *transaction, sqlite3_value 
 
 /* ---- making and freeing ---- */
 
-static void shards_free(npyext_transaction *transaction) {
+static void shards_clear(npyext_transaction *transaction) {
     shard_writer *writer = shards_of(transaction);
-    npyx_host *host = shards_host(writer);
-    npyext_transaction_clear(transaction);
     npyx_buffer_clear(&writer->key);
     npyx_buffer_clear(&writer->cell);
     npyx_buffer_clear(&writer->name);
     npyx_buffer_clear(&writer->paths.name);
     npyx_arena_clear(&writer->arena);
-    npyx_free(host, writer);
 }
 
-static const npyext_transaction_ops shard_writer_ops = {.open = shards_open,
+static const npyext_transaction_ops shard_writer_ops = {.nbytes = sizeof(shard_writer),
+                                                        .open = shards_open,
                                                         .mark = shards_mark,
                                                         .cut_back = shards_cut_back,
                                                         .finish = shards_finish,
                                                         .insert = shards_insert,
-                                                        .free = shards_free};
+                                                        .clear = shards_clear};
 
-npyx_status npyext_shard_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error) {
+npyx_status npyext_shard_writer_new(npyext_table *table, npyx_error *error) {
     npyx_host *host = &table->connection->host;
     const npyext_declaration *declaration = &table->declaration;
-    shard_writer *made = npyx_alloc_zeroed(host, sizeof *made);
-    NPYX_TRY(npyx_check_memory(made, error));
-    made->transaction = npyext_table_transaction(table, &shard_writer_ops);
-    *writer = &made->transaction;
+    NPYX_TRY(npyext_table_new_writer(table, &shard_writer_ops, error));
+    shard_writer *made = shards_of(table->writer);
     made->paths.connection = table->connection;
     made->arena.host = made->key.host = made->cell.host = made->name.host = made->paths.name.host = host;
     NPYX_TRY(shard_paths_read(&made->paths, &made->arena, made->transaction.path, error));

@@ -30,7 +30,7 @@ int npyext_table_disconnect(sqlite3_vtab *vtab) {
     if (table->kind->clear != NULL)
         table->kind->clear(table);
     if (table->writer != NULL)
-        table->writer->ops->free(table->writer);
+        npyext_transaction_free(table->writer);
     npyx_arena_clear(&table->declaration.arena);
     sqlite3_free(table);
     return SQLITE_OK;
@@ -82,12 +82,16 @@ static bool is_temporary(const npyext_table *table) {
     return strcmp(table->schema, "temp") == 0;
 }
 
-npyext_transaction npyext_table_transaction(const npyext_table *table, const npyext_transaction_ops *ops) {
-    return (npyext_transaction){.ops = ops,
-                                .connection = table->connection,
-                                .table = table->name,
-                                .path = table->declaration.arguments[NPYEXT_TABLE_PATH],
-                                .is_own = table->declaration.mode == NPYEXT_TABLE_REPLACES};
+npyx_status npyext_table_new_writer(npyext_table *table, const npyext_transaction_ops *ops,
+                                    npyx_error *error) {
+    npyext_transaction *writer = table->writer = npyx_alloc_zeroed(&table->connection->host, ops->nbytes);
+    NPYX_TRY(npyx_check_memory(writer, error));
+    *writer = (npyext_transaction){.ops = ops,
+                                   .connection = table->connection,
+                                   .table = table->name,
+                                   .path = table->declaration.arguments[NPYEXT_TABLE_PATH],
+                                   .is_own = table->declaration.mode == NPYEXT_TABLE_REPLACES};
+    return NPYX_OK;
 }
 
 /* A database must not carry a table that writes files: it would run for whoever opens that database. */
@@ -99,9 +103,9 @@ static npyx_status make_writer(npyext_table *table, npyx_error *error) {
         return npyx_refuse(
             error, "a table that writes must be a TEMP table: CREATE VIRTUAL TABLE temp.%.60s USING %s(...)",
             table->name, table->kind->module);
-    npyx_status status = table->kind->make_writer(table, &table->writer, error);
+    npyx_status status = table->kind->make_writer(table, error);
     if (status != NPYX_OK && table->writer != NULL) {
-        table->writer->ops->free(table->writer);
+        npyext_transaction_free(table->writer);
         table->writer = NULL;
     }
     return status;

@@ -127,9 +127,8 @@ struct npyext_table_kind {
     /* Checks that a declaration from a database is one that make could have made. */
     npyx_status (*check_declared)(const npyext_declaration *declaration, npyx_error *error);
     void (*clear)(npyext_table *table); /* or NULL */
-    /* Makes the writer of a table that writes, which it outlives: a struct whose first member is the
-     * transaction. Whoever calls it frees *writer, on failure, too, unless that is still NULL. */
-    npyx_status (*make_writer)(npyext_table *table, npyext_transaction **writer, npyx_error *error);
+    /* Makes the writer of a table that writes, by npyext_table_new_writer. */
+    npyx_status (*make_writer)(npyext_table *table, npyx_error *error);
 };
 
 struct npyext_table {
@@ -145,8 +144,9 @@ struct npyext_table {
     npyext_declaration declaration;
 };
 
-/* What a new writer of the table begins with. */
-npyext_transaction npyext_table_transaction(const npyext_table *table, const npyext_transaction_ops *ops);
+/* Gives the table a writer, zero-initialised but for its transaction. NPYX_NOMEM. */
+npyx_status npyext_table_new_writer(npyext_table *table, const npyext_transaction_ops *ops,
+                                    npyx_error *error);
 
 /* The methods of every such module; its client data is a registration whose definition is a kind. */
 typedef int npyext_table_maker(sqlite3 *db, void *client, int argc, const char *const *argv,

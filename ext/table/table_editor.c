@@ -177,13 +177,6 @@ static npyx_status editor_encode_cell(table_editor *editor, int number, sqlite3_
                                column->shape, value, cell, error);
 }
 
-static npyx_status editor_encode(table_editor *editor, int number, sqlite3_value *value, npyx_error *error) {
-    npyx_status status = editor_encode_cell(editor, number, value, error);
-    return status == NPYX_OK
-               ? status
-               : npyx_error_place(error, status, "column '%.60s'", editor->layout.columns[number].name);
-}
-
 /* Whether notes are needed: of the bytes that a savepoint may have to restore. Rolling back the whole
  * transaction just drops the copy. */
 static bool editor_takes_notes(const table_editor *editor) {
@@ -238,8 +231,10 @@ static npyx_status editor_update(npyext_transaction *transaction, int64_t rowid,
     int64_t index = 0;
     NPYX_TRY(editor_find(editor, rowid, &index, error));
     for (int i = 0; i < editor->layout.ncolumns; i++) {
-        if (!sqlite3_value_nochange(values[i]))
-            NPYX_TRY(editor_encode(editor, i, values[i], error));
+        npyx_status status =
+            sqlite3_value_nochange(values[i]) ? NPYX_OK : editor_encode_cell(editor, i, values[i], error);
+        if (status != NPYX_OK)
+            return npyx_error_place(error, status, "column '%.60s'", editor->layout.columns[i].name);
     }
     for (int i = 0; i < editor->layout.ncolumns; i++) {
         if (!sqlite3_value_nochange(values[i]))
@@ -275,20 +270,14 @@ static npyx_status editor_read(npyext_transaction *transaction, npyx_source **so
                                     error);
 }
 
-static void editor_free(npyext_transaction *transaction) {
-    npyx_host *host = &transaction->connection->host;
-    npyext_transaction_clear(transaction);
-    npyx_free(host, editor_of(transaction));
-}
-
-static const npyext_transaction_ops editor_ops = {.open = editor_open,
+static const npyext_transaction_ops editor_ops = {.nbytes = sizeof(table_editor),
+                                                  .open = editor_open,
                                                   .mark = editor_mark,
                                                   .cut_back = editor_cut_back,
                                                   .finish = editor_finish,
                                                   .close = editor_close,
                                                   .update = editor_update,
-                                                  .read = editor_read,
-                                                  .free = editor_free};
+                                                  .read = editor_read};
 
 /* ---- making an editor ---- */
 
@@ -318,14 +307,11 @@ static npyx_status editor_make_columns(table_editor *editor, npyx_error *error) 
     return npyext_layout_record(layout, error);
 }
 
-npyx_status npyext_table_editor_new(npyext_table *table, npyext_transaction **editor, npyx_error *error) {
-    npyext_connection *connection = table->connection;
-    table_editor *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
-    NPYX_TRY(npyx_check_memory(made, error));
-    made->transaction = npyext_table_transaction(table, &editor_ops);
-    *editor = &made->transaction;
-    made->arena.host = &connection->host;
-    npyext_layout_init(&made->layout, connection, &table->declaration);
+npyx_status npyext_table_editor_new(npyext_table *table, npyx_error *error) {
+    NPYX_TRY(npyext_table_new_writer(table, &editor_ops, error));
+    table_editor *made = editor_of(table->writer);
+    made->arena.host = &table->connection->host;
+    npyext_layout_init(&made->layout, table->connection, &table->declaration);
     npyx_status status = editor_make_columns(made, error);
     npyext_layout_clear(&made->layout);
     return status;

@@ -388,23 +388,20 @@ static npyx_status file_read(npyext_transaction *transaction, npyx_source **sour
     return status;
 }
 
-static void file_free(npyext_transaction *transaction) {
-    table_writer *writer = writer_of(transaction);
-    npyx_host *host = &transaction->connection->host;
-    npyext_transaction_clear(transaction);
-    npyext_layout_clear(&writer->layout);
-    npyx_arena_clear(&writer->arena);
-    npyx_free(host, writer);
+static void file_clear(npyext_transaction *transaction) {
+    npyext_layout_clear(&writer_of(transaction)->layout);
+    npyx_arena_clear(&writer_of(transaction)->arena);
 }
 
-static const npyext_transaction_ops table_writer_ops = {.open = file_open,
+static const npyext_transaction_ops table_writer_ops = {.nbytes = sizeof(table_writer),
+                                                        .open = file_open,
                                                         .mark = file_mark,
                                                         .cut_back = file_cut_back,
                                                         .finish = file_finish,
                                                         .close = file_close,
                                                         .insert = file_insert,
                                                         .read = file_read,
-                                                        .free = file_free};
+                                                        .clear = file_clear};
 
 /* ---- what will be written ---- */
 
@@ -613,15 +610,12 @@ static npyx_status make_columns(table_writer *writer, npyx_error *error) {
     return npyext_layout_record(layout, error);
 }
 
-npyx_status npyext_table_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error) {
-    npyext_connection *connection = table->connection;
-    table_writer *made = npyx_alloc_zeroed(&connection->host, sizeof *made);
-    NPYX_TRY(npyx_check_memory(made, error));
-    made->transaction = npyext_table_transaction(table, &table_writer_ops);
-    *writer = &made->transaction;
-    made->arena.host = &connection->host;
+npyx_status npyext_table_writer_new(npyext_table *table, npyx_error *error) {
+    NPYX_TRY(npyext_table_new_writer(table, &table_writer_ops, error));
+    table_writer *made = writer_of(table->writer);
+    made->arena.host = &table->connection->host;
     made->arguments = table->declaration.arguments;
-    npyext_layout_init(&made->layout, connection, &table->declaration);
+    npyext_layout_init(&made->layout, table->connection, &table->declaration);
     NPYX_TRY(read_arguments(made, table->is_made_anew, error));
     return make_columns(made, error);
 }

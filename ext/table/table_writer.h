@@ -19,7 +19,7 @@
 
 /* Reads the arguments, and for mode 'a' the file's header; an object that is made anew can do without the
  * file if the arguments say enough. Records the columns in the table's declaration. */
-npyx_status npyext_table_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error);
+npyx_status npyext_table_writer_new(npyext_table *table, npyx_error *error);
 
 /* Gives a cursor's layout the form of the rows of such a table. */
 void npyext_table_writer_shape_layout(const npyext_transaction *writer, npyext_layout *layout);
@@ -42,7 +42,7 @@ bool npyext_store_plain(npyx_type type, sqlite3_value *value, uint8_t *item);
 
 /* Makes an editor, and the columns of the table's declaration from the file's header. NPYX_INVALID for a file
  * that is not a .npy, and for arrays whose items cannot be written. */
-npyx_status npyext_table_editor_new(npyext_table *table, npyext_transaction **editor, npyx_error *error);
+npyx_status npyext_table_editor_new(npyext_table *table, npyx_error *error);
 
 /* Notes which file a cursor of the table reads. The transaction must be an editor's. */
 void npyext_table_editor_has_read(npyext_transaction *transaction, const npyx_file_info *info);

@@ -470,10 +470,12 @@ npyx_status npyext_transaction_rollback(npyext_transaction *t, int savepoint, np
     return NPYX_OK;
 }
 
-void npyext_transaction_clear(npyext_transaction *t) {
+void npyext_transaction_free(npyext_transaction *t) {
+    npyx_host *host = &t->connection->host;
     transaction_rollback(t);
-    npyx_free(&t->connection->host, t->marks);
-    npyx_free(&t->connection->host, t->targets);
-    t->marks = NULL;
-    t->targets = NULL;
+    if (t->ops->clear != NULL)
+        t->ops->clear(t);
+    npyx_free(host, t->marks);
+    npyx_free(host, t->targets);
+    npyx_free(host, t);
 }

@@ -72,6 +72,7 @@ typedef struct npyext_transaction_mark {
 
 /* What differs between the kinds of writers. */
 typedef struct npyext_transaction_ops {
+    size_t nbytes; /* of the writer, which begins with an npyext_transaction */
     /* Opens what is written, for the first row. On failure close follows. */
     npyx_status (*open)(npyext_transaction *transaction, npyx_error *error);
     /* Notes how far it is, in memory of the host; NULL: there is nothing else to note. */
@@ -96,8 +97,8 @@ typedef struct npyext_transaction_ops {
     /* What an open transaction has written, as a file of its format. The source may outlive the transaction.
      * NULL: it cannot be read. */
     npyx_status (*read)(npyext_transaction *transaction, npyx_source **source, npyx_error *error);
-    /* Rolls back, and frees the transaction. */
-    void (*free)(npyext_transaction *transaction);
+    /* Releases what the writer holds besides, after a rollback; NULL: nothing. */
+    void (*clear)(npyext_transaction *transaction);
 } npyext_transaction_ops;
 
 /* The first member of every writer. */
@@ -176,7 +177,7 @@ static inline npyx_target *npyext_transaction_last_target(const npyext_transacti
     return &transaction->targets[transaction->ntargets - 1];
 }
 
-/* Rolls back, and frees what the transaction itself holds. */
-void npyext_transaction_clear(npyext_transaction *transaction);
+/* Rolls back, and frees the writer. */
+void npyext_transaction_free(npyext_transaction *transaction);
 
 #endif

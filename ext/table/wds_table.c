@@ -141,10 +141,10 @@ static npyx_status wds_check_arguments(const npyext_declaration *declaration, np
     return NPYX_OK;
 }
 
-static npyx_status wds_make_writer(npyext_table *table, npyext_transaction **writer, npyx_error *error) {
+static npyx_status wds_make_writer(npyext_table *table, npyx_error *error) {
     int max_ncolumns = sqlite3_limit(table->connection->db, SQLITE_LIMIT_COLUMN, -1);
     NPYX_TRY(wds_make_named(&table->declaration, max_ncolumns, error));
-    return npyext_shard_writer_new(table, writer, error);
+    return npyext_shard_writer_new(table, error);
 }
 
 /* A column's type follows from its name. */

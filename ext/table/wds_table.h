@@ -85,7 +85,7 @@ void npyext_wds_shards_clear(npyext_table *base);
  */
 
 /* Makes the writer that the declaration's arguments and columns describe. NPYX_INVALID or NPYX_NOMEM. */
-npyx_status npyext_shard_writer_new(npyext_table *table, npyext_transaction **writer, npyx_error *error);
+npyx_status npyext_shard_writer_new(npyext_table *table, npyx_error *error);
 
 /* ---- the table ---- */
 

@@ -70,28 +70,14 @@ npyx_status npyext_array_builder_widen(npyext_array_builder *builder, int64_t *i
     return npyext_array_builder_infer(builder, "f8", error);
 }
 
-/* Writes the header into its room, and moves the items only if the room does not fit. */
-static npyx_status put_header(npyx_buffer *out, const npyx_buffer *header, npyx_error *error) {
-    NPYX_TRY(npyx_buffer_check(header, error));
-    if (header->nbytes > NPYEXT_HEADER_NBYTES)
-        npyx_buffer_reserve(out, header->nbytes - NPYEXT_HEADER_NBYTES);
-    NPYX_TRY(npyx_buffer_check(out, error));
-    size_t items_nbytes = out->nbytes - NPYEXT_HEADER_NBYTES;
-    if (header->nbytes != NPYEXT_HEADER_NBYTES)
-        memmove(out->bytes + header->nbytes, out->bytes + NPYEXT_HEADER_NBYTES, items_nbytes);
-    memcpy(out->bytes, header->bytes, header->nbytes);
-    out->nbytes = header->nbytes + items_nbytes;
-    return NPYX_OK;
-}
-
 npyx_status npyext_array_builder_result(npyext_array_builder *builder, sqlite3_context *context, int ndim,
                                         const int64_t *shape, npyx_error *error) {
     npyx_buffer *out = &builder->out;
     npyx_buffer header = {.host = out->host};
     npyx_header_npy_append(builder->dtype, ndim, shape, false, &header);
-    npyx_status status = put_header(out, &header, error);
+    npyext_replace_header(out, 0, NPYEXT_HEADER_NBYTES, out->nbytes - NPYEXT_HEADER_NBYTES, &header);
     npyx_buffer_clear(&header);
-    NPYX_TRY(status);
+    NPYX_TRY(npyx_buffer_check(out, error));
     npyext_result_buffer(context, out);
     return NPYX_OK;
 }

@@ -328,7 +328,6 @@ npyx_status npyext_npy_png(npyext_call *c) {
     if (!npyx_dtype_is_real(c->view.dtype))
         return npyx_refuse(&c->error, "a picture needs numbers; these items are %s",
                            npyx_dtype_shown(c->view.dtype).name);
-    npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     npyx_status status = picture_write(&p, source, &reals);
     npyx_reals_clear(&reals);

@@ -526,7 +526,6 @@ static npyx_status plot_make(plot *p, npyx_reals *reals) {
     npyx_source *source = NULL;
     NPYX_TRY(plot_check(p));
     NPYX_TRY(plot_read_title(p));
-    npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     NPYX_TRY(plot_find_range(p, source, reals));
     plot_append_frame(p);

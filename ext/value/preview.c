@@ -179,7 +179,6 @@ npyx_status npyext_npy_spark(npyext_call *c) {
     spark_cell *cells = npyx_arena_array(&c->arena, width, sizeof *cells);
     NPYX_TRY(npyx_check_memory(cells, &c->error));
     memset(cells, 0, (size_t)width * sizeof *cells);
-    npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     npyx_status status = spark_add(c, source, &reals, cells, width);
     npyx_reals_clear(&reals);

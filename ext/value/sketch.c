@@ -14,7 +14,6 @@ npyx_status npyext_npy_sketch(npyext_call *c) {
     NPYX_TRY(
         npyext_call_integer(c, 1, "k", NPYX_SKETCH_MIN_K, NPYX_SKETCH_MAX_K, "; larger is more exact", &k));
     NPYX_TRY(npyx_sketch_check(c->view.dtype, &c->error));
-    npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     npyx_sketch_init(&sketch, c->out.host, k);
     npyx_status status = npyx_sketch_read(&sketch, source, &c->view, &c->error);

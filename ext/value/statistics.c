@@ -397,7 +397,6 @@ static npyx_status statistic_read(statistic_call *s) {
     npyx_source *source = NULL;
     statistic_walk walk = {.median.q = 0.5};
     s->walk = &walk;
-    npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     if (statistic_is_place_in_rows(s))
         return statistic_append_places(s, source);

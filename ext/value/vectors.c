@@ -308,7 +308,6 @@ npyx_status npyext_npy_norm(npyext_call *c) {
     for (int axis = ndim; axis < c->view.ndim; axis++)
         norm.axes[axis] = true;
     NPYX_TRY(npyx_distance_check(c->view.dtype, &c->error));
-    npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     bool has_reals = npyx_stats_form_of(c->view.dtype) != NPYX_STATS_WIDE; /* as extremes */
     bool is_statistic = norm.ord == 2 || norm.ord == 0 || (norm.ord == INFINITY && has_reals);
@@ -364,7 +363,6 @@ npyx_status npyext_npy_corrcoef(npyext_call *c) {
     const int64_t nvariables = c->view.shape[1], shape[2] = {nvariables, nvariables};
     NPYX_TRY(npyext_call_append_array(c, &vector_float64, nvariables == 1 ? 0 : 2 /* as squeezed */, shape,
                                       nvariables * nvariables, &items));
-    npyext_connection_begin(c->value.connection);
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     /* aligned: a header's length is a multiple of 64 */
     return npyx_correlation(source, &c->view, (double *)(void *)items, &c->error);
