@@ -210,6 +210,16 @@ bool npyext_is_doubtful(sqlite3_index_info *info, int i) {
     return false;
 }
 
+bool npyext_takes_text(sqlite3_index_info *info, int i, int *op) {
+    bool is_equality = *op == SQLITE_INDEX_CONSTRAINT_EQ;
+    if (sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") != 0 || npyext_is_doubtful(info, i) ||
+        (is_equality && sqlite3_libversion_number() < 3038000))
+        return false;
+    if (is_equality && sqlite3_vtab_in(info, i, -1) && sqlite3_vtab_in(info, i, 1))
+        *op = NPYEXT_OP_IN;
+    return true;
+}
+
 /* Whether a comparison may be about which rows of a join match, and not about which there are. */
 static bool is_unguarded(int op) {
     return (op == SQLITE_INDEX_CONSTRAINT_NE || op == SQLITE_INDEX_CONSTRAINT_ISNOTNULL) &&
@@ -228,17 +238,8 @@ static void take_filters(planning *p) {
             continue;
         }
         bool may_be_text = kind == NPYEXT_IS_PATH || kind == NPYEXT_IS_NAME || kind == NPYEXT_IS_VALUE;
-        if (may_be_text && sqlite3_stricmp(sqlite3_vtab_collation(p->info, i), "BINARY") != 0)
-            continue; /* under NOCASE and RTRIM, texts of different bytes may be equal */
-        if (npyext_is_doubtful(p->info, i))
-            continue;
-        if (may_be_text && op == SQLITE_INDEX_CONSTRAINT_EQ) {
-            if (sqlite3_libversion_number() < 3038000) /* without sqlite3_vtab_in, = and IN look the same */
-                continue;
-            if (sqlite3_vtab_in(p->info, i, -1) && sqlite3_vtab_in(p->info, i, 1))
-                op = NPYEXT_OP_IN;
-        }
-        plan_take(p, i, op);
+        if (may_be_text ? npyext_takes_text(p->info, i, &op) : !npyext_is_doubtful(p->info, i))
+            plan_take(p, i, op);
     }
 }
 

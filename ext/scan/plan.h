@@ -236,6 +236,11 @@ int npyext_disconnect(sqlite3_vtab *vtab);
  * equal x, and rows come twice. */
 bool npyext_is_doubtful(sqlite3_index_info *info, int i);
 
+/* Whether constraint i, a comparison with a column of texts, can be taken; *op is its operator, and becomes
+ * NPYEXT_OP_IN for a `=` that is an IN, all of whose values then come at once. Under NOCASE and RTRIM, texts
+ * of different bytes may be equal; before 3.38, `=` and IN look the same. */
+bool npyext_takes_text(sqlite3_index_info *info, int i, int *op);
+
 /* SQLite ignores `omit` for constraints beyond the sixteenth. */
 enum { NPYEXT_MAX_TERMS = 16 };
 

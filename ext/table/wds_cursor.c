@@ -18,34 +18,23 @@ static const double WDS_ESTIMATED_NROWS = 100000, WDS_ESTIMATED_NSHARDS = 100;
 /* The columns of a plan's terms, after the rowid's. */
 enum { NPYEXT_WDS_KEY_TERM = NPYEXT_TABLE_ROWID + 1, NPYEXT_WDS_URL_TERM };
 
-/* The constraint `column = value` or `column IN (...)`, compared as text; -1 if there is none. SQLite checks
- * it again, since the value may not be a text. Before 3.38 the two cannot be told apart. */
-static int wds_find_equality(sqlite3_index_info *info, int column) {
-    if (sqlite3_libversion_number() < 3038000)
-        return -1;
-    for (int i = 0; i < info->nConstraint; i++) {
-        if (info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ && info->aConstraint[i].usable &&
-            info->aConstraint[i].iColumn == column &&
-            sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0 && !npyext_is_doubtful(info, i))
-            return i;
-    }
-    return -1;
-}
-
+/* Takes the constraint `column = value` or `column IN (...)`, if there is one. SQLite checks it again, since
+ * the value may not be a text. */
 static bool wds_take_equality(sqlite3_index_info *info, int column, int term, npyext_plan *plan,
                               sqlite3_str *text) {
-    int i = wds_find_equality(info, column);
-    if (i < 0 || plan->nterms == NPYEXT_MAX_TERMS)
-        return false;
-    /* All values of an IN at once: one by one, SQLite would compare each as a text, even a number. */
-    bool is_in = sqlite3_vtab_in(info, i, -1) && sqlite3_vtab_in(info, i, 1);
-    sqlite3_str_appendf(text, "%s%s%s", plan->nterms == 0 ? " by " : ", ",
-                        column == NPYEXT_WDS_KEY ? "__key__" : "__url__", is_in ? " IN ?" : "=?");
-    plan->terms[plan->nterms++] =
-        (npyext_term){.column = (unsigned char)term,
-                      .op = (unsigned char)(is_in ? NPYEXT_OP_IN : SQLITE_INDEX_CONSTRAINT_EQ)};
-    info->aConstraintUsage[i].argvIndex = plan->nterms;
-    return true;
+    for (int i = 0; i < info->nConstraint && plan->nterms < NPYEXT_MAX_TERMS; i++) {
+        int op = info->aConstraint[i].op;
+        if (op != SQLITE_INDEX_CONSTRAINT_EQ || !info->aConstraint[i].usable ||
+            info->aConstraint[i].iColumn != column || !npyext_takes_text(info, i, &op))
+            continue;
+        sqlite3_str_appendf(text, "%s%s%s", plan->nterms == 0 ? " by " : ", ",
+                            column == NPYEXT_WDS_KEY ? "__key__" : "__url__",
+                            op == NPYEXT_OP_IN ? " IN ?" : "=?");
+        plan->terms[plan->nterms++] = (npyext_term){.column = (unsigned char)term, .op = (unsigned char)op};
+        info->aConstraintUsage[i].argvIndex = plan->nterms;
+        return true;
+    }
+    return false;
 }
 
 static int wds_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info) {

@@ -90,17 +90,23 @@ typedef enum npyext_statistic {
     NPYEXT_STATISTIC_MEDIAN,
     /* only of npy_stats */
     NPYEXT_STATISTIC_VAR,
-    NPYEXT_STATISTIC_M2
+    NPYEXT_STATISTIC_M2,
+    /* only of npy_norm */
+    NPYEXT_STATISTIC_NORM
 } npyext_statistic;
 
 npyext_scalar_run npyext_statistic_run;
+
+/* The norm of ord 2, 0 or INFINITY of the view's items, which are real, as such a function of them; axes as
+ * from npyext_call_axes. */
+npyx_status npyext_statistic_norm(npyext_call *c, double ord, const bool *axes, bool has_axes);
 
 /* The dtype of a statistic of items of dtype `of`, in the host's byte order; its type is NPYX_NTYPES if they
  * have no such statistic. */
 npyx_dtype npyext_statistic_dtype(npyext_statistic statistic, const npyx_dtype *of);
 
 /* Makes an item of that dtype from items' statistics or, of NPYEXT_STATISTIC_MEDIAN, from their median; it is
- * NaN or NaT if there is none. Not for extremes and their places. */
+ * NaN or NaT if there is none. Not for extremes, their places and norms. */
 void npyext_statistic_put(npyext_statistic statistic, const npyx_dtype *dtype, const npyx_stats *stats,
                           const npyx_quantile *median, uint8_t item[NPYX_STATS_ITEM_NBYTES]);
 

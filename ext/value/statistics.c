@@ -27,6 +27,7 @@ typedef struct statistic_call {
     npyx_dtype dtype; /* of the result */
     bool axes[NPYX_MAX_NDIM];
     bool has_axes;
+    double ord;           /* of NPYEXT_STATISTIC_NORM */
     statistic_walk *walk; /* NULL: the array is small */
 } statistic_call;
 
@@ -129,6 +130,22 @@ void npyext_statistic_put(npyext_statistic statistic, const npyx_dtype *dtype, c
     }
 }
 
+/* The sum of squares follows from the deviations and the mean. */
+static double statistic_norm(const npyx_stats *stats, double ord) {
+    double n = (double)stats->count, mean = npyx_stats_mean(stats);
+    if (stats->nulls > 0)
+        return ord == 0 ? n - (double)stats->zeros + (double)stats->nulls : NAN; /* NaN is not zero */
+    if (ord == 0)
+        return n - (double)stats->zeros;
+    if (npyx_stats_infs(stats) > 0)
+        return INFINITY;
+    if (n == 0)
+        return 0;
+    if (ord == INFINITY)
+        return fmax(fabs(stats->extremes[NPYX_LEAST].real), fabs(stats->extremes[NPYX_GREATEST].real));
+    return sqrt(npyx_stats_m2(stats) + n * mean * mean);
+}
+
 /* The extreme, in the host's byte order. If no item counts, it is NaN or NaT; false if the dtype has
  * neither. */
 static bool statistic_put_extreme(const npyx_stats *stats, int k, uint8_t *item) {
@@ -165,6 +182,7 @@ static bool statistic_put(const statistic_call *s, const npyx_reduction *reducti
     case NPYEXT_STATISTIC_MAX: return statistic_put_extreme(stats, NPYX_GREATEST, item);
     case NPYEXT_STATISTIC_ARGMIN: return statistic_put_place(reduction, stats, NPYX_LEAST, item);
     case NPYEXT_STATISTIC_ARGMAX: return statistic_put_place(reduction, stats, NPYX_GREATEST, item);
+    case NPYEXT_STATISTIC_NORM: statistic_put_f64(statistic_norm(stats, s->ord), item); return true;
     default:
         npyext_statistic_put(s->statistic, &s->dtype, stats, s->walk == NULL ? NULL : &s->walk->median, item);
         return true;
@@ -218,6 +236,10 @@ static npyx_status statistic_check_sum(const statistic_call *s, const npyx_stats
 /* Whether it needs an item's position. */
 static bool statistic_is_place(const statistic_call *s) {
     return s->statistic == NPYEXT_STATISTIC_ARGMIN || s->statistic == NPYEXT_STATISTIC_ARGMAX;
+}
+
+static bool statistic_has_moments(const statistic_call *s) {
+    return s->statistic == NPYEXT_STATISTIC_STD || (s->statistic == NPYEXT_STATISTIC_NORM && s->ord == 2);
 }
 
 static void statistic_give_item(const statistic_call *s, const uint8_t *item) {
@@ -294,8 +316,8 @@ static npyx_status statistic_add_small(const statistic_call *s) {
         NPYX_TRY(npyx_check_memory(extremes, &c->error));
     }
     npyx_stats_init(&stats, dtype, extremes);
-    stats.skips_moments = s->statistic != NPYEXT_STATISTIC_STD;
-    npyx_stats_add(&stats, c->value.bytes + c->view.off, c->value.array->nelem);
+    stats.skips_moments = !statistic_has_moments(s);
+    npyx_stats_add(&stats, c->value.bytes + c->view.off, npyx_view_nelem(&c->view));
     return statistic_result(s, NULL, &stats);
 }
 
@@ -382,9 +404,8 @@ static npyx_status statistic_append_places(const statistic_call *s, npyx_source 
 static npyx_status statistic_begin(statistic_call *s, npyx_source *source) {
     npyext_call *c = s->c;
     const bool *axes = s->has_axes ? s->axes : NULL;
-    const npyx_reduction_options options = {.axes = axes,
-                                            .is_in_order = statistic_is_place(s),
-                                            .skips_moments = s->statistic != NPYEXT_STATISTIC_STD};
+    const npyx_reduction_options options = {
+        .axes = axes, .is_in_order = statistic_is_place(s), .skips_moments = !statistic_has_moments(s)};
     const npyx_quantiles_options of_medians = {
         .axes = axes, .method = NPYX_MEDIAN, .list = &s->walk->median, .nquantiles = 1};
     return statistic_is_median(s)
@@ -410,11 +431,23 @@ static npyx_status statistic_read(statistic_call *s) {
     return status;
 }
 
+static npyx_status statistic_find(statistic_call *s) {
+    return statistic_is_small(s) ? statistic_add_small(s) : statistic_read(s);
+}
+
+npyx_status npyext_statistic_norm(npyext_call *c, double ord, const bool *axes, bool has_axes) {
+    const npyx_dtype f8 = {.type = NPYX_F8, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = sizeof ord};
+    statistic_call s = {
+        .c = c, .statistic = NPYEXT_STATISTIC_NORM, .dtype = f8, .has_axes = has_axes, .ord = ord};
+    memcpy(s.axes, axes, sizeof s.axes);
+    return statistic_find(&s);
+}
+
 npyx_status npyext_statistic_run(npyext_call *c) {
     statistic_call s = {
         .c = c, .statistic = (npyext_statistic)c->which, .word = c->caller->name + strlen("npy_")};
     NPYX_TRY(statistic_take(&s));
     NPYX_TRY(npyext_call_axes(c, 1, s.axes, &s.has_axes));
     NPYX_TRY(statistic_find_dtype(&s));
-    return statistic_is_small(&s) ? statistic_add_small(&s) : statistic_read(&s);
+    return statistic_find(&s);
 }

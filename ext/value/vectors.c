@@ -222,44 +222,18 @@ static double norm_add(double sum, double ord, const double *reals, int64_t nele
 }
 
 /* Goes through the items, which are real, for orders that do not follow from statistics. */
-static npyx_status norm_walk(npyext_call *c, npyx_source *source, double ord, double *norm) {
+static npyx_status norm_walk(npyext_call *c, double ord) {
+    npyx_source *source = NULL;
     double sum = ord == -INFINITY ? INFINITY : 0;
     npyx_reals reals = {0};
     npyx_status status;
+    NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     npyx_reals_begin(&reals, source, &c->view);
     while ((status = npyx_reals_next(&reals, &c->error)) == NPYX_OK)
         sum = norm_add(sum, ord, reals.values, reals.n);
     npyx_reals_clear(&reals);
-    *norm = isinf(ord) || ord == 1 ? sum : norm_power(sum, 1 / ord);
-    return status == NPYX_DONE ? NPYX_OK : status;
-}
-
-static double norm_of_stats(const npyx_stats *stats, double ord) {
-    double n = (double)stats->count, mean = npyx_stats_mean(stats);
-    if (stats->nulls > 0)
-        return ord == 0 ? n - (double)stats->zeros + (double)stats->nulls : NAN; /* NaN is not zero */
-    if (ord == 0)
-        return n - (double)stats->zeros;
-    if (npyx_stats_infs(stats) > 0)
-        return INFINITY;
-    if (n == 0)
-        return 0;
-    if (ord == INFINITY)
-        return fmax(fabs(stats->extremes[NPYX_LEAST].real), fabs(stats->extremes[NPYX_GREATEST].real));
-    return sqrt(npyx_stats_m2(stats) + n * mean * mean);
-}
-
-/* On all processors: the sum of squares follows from the deviations and the mean. */
-static npyx_status norm_reduce(npyext_call *c, npyx_source *source, double ord, double *norm) {
-    npyx_reduction reduction = {0};
-    const npyx_reduction_options options = {.skips_moments = ord != 2};
-    npyx_status status = npyx_reduction_begin(&reduction, source, &c->view, &options, &c->error);
-    if (status == NPYX_OK)
-        status = npyx_reduction_next(&reduction, &c->error);
-    if (status == NPYX_OK)
-        *norm = norm_of_stats(&reduction.stats[0], ord);
-    npyx_reduction_end(&reduction);
-    return status;
+    sqlite3_result_double(c->context, isinf(ord) || ord == 1 ? sum : norm_power(sum, 1 / ord));
+    return status; /* NPYX_DONE */
 }
 
 /* Turns the parts of complex items into an axis of their own, which leaves the norm the same. */
@@ -271,29 +245,9 @@ static void norm_split_complex(npyx_view *view, npyx_dtype *part) {
     view->dtype = part;
 }
 
-/* The norms along some axes, as an array of those that are left. */
-static npyx_status norm_append(npyext_call *c, npyx_source *source, const vector_norm *norm) {
-    npyx_reduction reduction = {0};
-    const npyx_reduction_options options = {.axes = norm->axes, .skips_moments = norm->ord != 2};
-    uint8_t *item = NULL;
-    npyx_status status = npyx_reduction_begin(&reduction, source, &c->view, &options, &c->error);
-    if (status == NPYX_OK)
-        status = npyext_call_append_kept(c, &vector_float64, norm->axes, reduction.ncoordinates, &item);
-    while (status == NPYX_OK && (status = npyx_reduction_next(&reduction, &c->error)) == NPYX_OK) {
-        for (int64_t i = 0; i < reduction.group_ncoordinates; i++, item += sizeof(double)) {
-            double value = norm_of_stats(&reduction.stats[i], norm->ord);
-            memcpy(item, &value, sizeof value);
-        }
-    }
-    npyx_reduction_end(&reduction);
-    return status == NPYX_DONE ? npyext_call_give(c, NPYEXT_GIVES_BLOB) : status;
-}
-
 npyx_status npyext_npy_norm(npyext_call *c) {
     vector_norm norm = {.ord = 2};
-    npyx_source *source = NULL;
     npyx_dtype part;
-    double value = 0;
     NPYX_TRY(npyext_call_take_items(c));
     NPYX_TRY(npyext_call_axes(c, 2, norm.axes, &norm.has_axes));
     NPYX_TRY(norm_read_ord(c, &norm));
@@ -308,7 +262,6 @@ npyx_status npyext_npy_norm(npyext_call *c) {
     for (int axis = ndim; axis < c->view.ndim; axis++)
         norm.axes[axis] = true;
     NPYX_TRY(npyx_distance_check(c->view.dtype, &c->error));
-    NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     bool has_reals = npyx_stats_form_of(c->view.dtype) != NPYX_STATS_WIDE; /* as extremes */
     bool is_statistic = norm.ord == 2 || norm.ord == 0 || (norm.ord == INFINITY && has_reals);
     if (naxes < ndim && !is_statistic)
@@ -317,11 +270,8 @@ npyx_status npyext_npy_norm(npyext_call *c) {
             "along an axis, ord is 2, 0 or 'inf'%s; npy_sum(npy_calc('abs(a)', array), axis) is the norm "
             "of ord 1, and npy_max of it that of 'inf'",
             has_reals ? "" : ", but for 64-bit integers");
-    if (naxes < ndim)
-        return norm_append(c, source, &norm);
-    NPYX_TRY((is_statistic ? norm_reduce : norm_walk)(c, source, norm.ord, &value));
-    sqlite3_result_double(c->context, value);
-    return NPYX_OK;
+    return is_statistic ? npyext_statistic_norm(c, norm.ord, norm.axes, norm.has_axes)
+                        : norm_walk(c, norm.ord);
 }
 
 /* ---- npy_corrcoef(a [, rowvar]) ---- */
