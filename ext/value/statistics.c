@@ -416,23 +416,27 @@ static npyx_status statistic_begin(statistic_call *s, npyx_source *source) {
 static npyx_status statistic_read(statistic_call *s) {
     npyext_call *c = s->c;
     npyx_source *source = NULL;
-    statistic_walk walk = {.median.q = 0.5};
-    s->walk = &walk;
     NPYX_TRY(npyext_array_value_source(&c->value, &source, &c->error));
     if (statistic_is_place_in_rows(s))
         return statistic_append_places(s, source);
     npyx_status status = statistic_begin(s, source);
-    if (status == NPYX_OK && walk.reduction.nkept + walk.medians.nkept > 0)
+    if (status == NPYX_OK && s->walk->reduction.nkept + s->walk->medians.nkept > 0)
         status = statistic_append(s);
     else if (status == NPYX_OK && (status = statistic_next(s)) == NPYX_OK)
-        status = statistic_result(s, &walk.reduction, walk.reduction.stats);
-    npyx_reduction_end(&walk.reduction);
-    npyx_quantiles_end(&walk.medians);
+        status = statistic_result(s, &s->walk->reduction, s->walk->reduction.stats);
+    npyx_reduction_end(&s->walk->reduction);
+    npyx_quantiles_end(&s->walk->medians);
     return status;
 }
 
 static npyx_status statistic_find(statistic_call *s) {
-    return statistic_is_small(s) ? statistic_add_small(s) : statistic_read(s);
+    if (statistic_is_small(s))
+        return statistic_add_small(s);
+    statistic_walk walk = {.median.q = 0.5};
+    s->walk = &walk;
+    npyx_status status = statistic_read(s);
+    s->walk = NULL;
+    return status;
 }
 
 npyx_status npyext_statistic_norm(npyext_call *c, double ord, const bool *axes, bool has_axes) {
