@@ -25,7 +25,6 @@ enum { NTUNABLES = sizeof tunables / sizeof tunables[0], PREFIX_NBYTES = sizeof 
 static int *const growing[][2] = {{&NPYX_FIRST_BLOCK_NBYTES, &NPYX_WORK_NBYTES},
                                   {&NPYX_FIRST_PANEL_NBYTES, &NPYX_MAX_PANEL_NBYTES},
                                   {&NPYX_FIRST_INPUT_NBYTES, &NPYX_INPUT_NBYTES},
-                                  {&NPYX_BACK_FIRST_NBYTES, &NPYX_BACK_MOST_NBYTES},
                                   {&NPYX_EDIT_WINDOW_NBYTES, &NPYX_EDIT_WINDOWS_NBYTES}};
 
 static void tunables_fail(const char *setting) {

@@ -117,8 +117,6 @@
     T(NPYX_NAMES_NSLOTS, 64, 2)                      /* the first table of names */ \
     /* ---- ext ---- */ \
     T(NPYX_TABLE_BLOCKS_NBYTES, 1 << 22, 64)         /* all blocks of a typed table's cursor */ \
-    T(NPYX_BACK_FIRST_NBYTES, 1 << 14, 64)           /* the first block of rows read backwards */ \
-    T(NPYX_BACK_MOST_NBYTES, 1 << 18, 64)            /* the largest such block */ \
     T(NPYX_SKIPPED_NBYTES, 1 << 13, 1)               /* a second axis is read in part only if that skips this much of each row */ \
     T(NPYX_SMALL_ARRAY_NBYTES, 1 << 18, 64)          /* statistics of smaller arrays are computed at once */ \
     T(NPYX_MEMO_WINDOW_NBYTES, 1 << 14, 64)          /* the window on an array that a scalar function was called with before */ \
