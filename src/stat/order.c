@@ -2,304 +2,138 @@
 
 enum { ORDER_MOST_NCOUNTERS = 1 << 19 }; /* with many spans */
 
-/* Keys that begin with the same bits as a wanted one. */
+/* Keys of one label that begin with the same bits, and the wanted ranks among them. */
 typedef struct order_span {
-    uint64_t prefix; /* key >> the pass's shift */
-    int64_t nbelow;  /* keys below all of these */
+    uint64_t prefix; /* key >> the search's shift */
     int64_t nkeys;
+    int64_t start, nlisted; /* of its keys in the list */
+    int64_t first, end;     /* of the wanted ranks */
 } order_span;
+
+/* One search for keys. */
+typedef struct order_search {
+    npyx_order *order;
+    const int32_t *labels; /* NULL: all are of label 0 */
+    int64_t *ranks;        /* within their spans */
+    int64_t n;
+    int shift;                /* bits of a key that are not known yet */
+    order_span *spans, *next; /* room for n each; by label, and then by prefix */
+    int64_t nspans, nnext;
+    uint64_t *prefixes; /* of the spans, side by side, since every key is looked up among them */
+    int32_t *firsts;    /* by label or, without labels, by leading bits: the first span that has them */
+    uint64_t *counts;
+} order_search;
 
 /* What a pass does with each key in a span: counts or catches it. */
 typedef struct order_pass {
     const npyx_order *order;
-    int shift; /* of the spans' prefixes; all bits: there is one span, of all keys */
-    int nbits; /* counted after the prefix */
-    const order_span *spans;
-    int64_t nspans;
-    int32_t *firsts; /* by leading bits: the first span that has them; one more at the end */
-    bool catches;
+    const order_search *search; /* NULL: there is a span for each label, of all its keys */
+    int shift, nbits;           /* of a key, the bits that are counted */
     int64_t ncounters;
+    uint64_t *counts; /* NULL: keys are caught */
 } order_pass;
 
-/* A block's result, in memory of result_nbytes. */
-typedef struct order_result {
-    int64_t ncaught; /* those beyond NPYX_ORDER_CAUGHT_NKEYS found no room */
-    int64_t nkeys;
-    uint32_t counters[]; /* or keys */
-} order_result;
+/* The keys that were caught in a block. */
+typedef struct order_caught {
+    int64_t n; /* those beyond NPYX_ORDER_CAUGHT_NKEYS found no room */
+    int32_t spans[NPYX_ORDER_CAUGHT_NKEYS_MOST];
+    uint64_t keys[NPYX_ORDER_CAUGHT_NKEYS_MOST];
+} order_caught;
+
+/* ---- keys with labels ---- */
+
+/* Reads the keys of items, the first of which is number position, and their labels, if there are any. Returns
+ * how many have keys. */
+static int64_t order_read_keys(const npyx_order *order, int64_t position, const uint8_t *items, int64_t n,
+                               uint64_t *keys, int32_t *labels) {
+    const npyx_order_keys *how = &order->keys;
+    int64_t nkeys = npyx_order_keys_read(how, items, n, keys);
+    if (!order->has_labels)
+        return nkeys;
+    npyx_label_runs_read(&order->runs, position, n, labels);
+    if (nkeys == n)
+        return n;
+    nkeys = 0;
+    for (int64_t i = 0; i < n; i++) { /* drops the labels of those that have none */
+        labels[nkeys] = labels[i];
+        nkeys += npyx_order_keys_read(how, items + i * how->dtype->itemsize, 1, &keys[nkeys]);
+    }
+    return nkeys;
+}
 
 /* ---- spans ---- */
 
-static int order_leading_shift(const npyx_order *order) {
-    return order->keys.nbits > NPYX_ORDER_NLEADING ? order->keys.nbits - NPYX_ORDER_NLEADING : 0;
+static int64_t order_label_of(const order_search *search, int64_t wanted) {
+    return search->labels == NULL ? 0 : search->labels[wanted];
 }
 
 /* The number of the span that contains a key; -1: none. */
-static inline int64_t order_span_of(const order_pass *pass, uint64_t key) {
-    const uint64_t leading = key >> order_leading_shift(pass->order), prefix = key >> pass->shift;
-    int64_t low = pass->firsts[leading], end = pass->firsts[leading + 1];
+static inline int64_t order_span_of(const order_pass *pass, uint64_t key, int32_t label) {
+    const npyx_order *order = pass->order;
+    const order_search *search = pass->search;
+    if (search == NULL)
+        return label;
+    const uint64_t at = order->has_labels ? (uint32_t)label : key >> (order->keys.nbits - order->nbits);
+    const uint64_t prefix = key >> search->shift;
+    int64_t low = search->firsts[at], end = search->firsts[at + 1];
     if (low == end)
         return -1;
     for (int64_t high = end; high - low > 1;) {
         int64_t middle = low + (high - low) / 2;
-        if (pass->spans[middle].prefix <= prefix)
+        if (search->prefixes[middle] <= prefix)
             low = middle;
         else
             high = middle;
     }
-    return pass->spans[low].prefix == prefix ? low : -1;
+    return search->prefixes[low] == prefix ? low : -1;
 }
 
-static void order_index_spans(order_pass *pass) {
-    const int shift = order_leading_shift(pass->order) - pass->shift;
-    int64_t span = 0;
-    for (int64_t leading = 0; leading <= (1 << NPYX_ORDER_NLEADING); leading++) {
-        while (span < pass->nspans && (int64_t)(pass->spans[span].prefix >> shift) < leading)
-            span++;
-        pass->firsts[leading] = (int32_t)span;
-    }
+/* The number of labels, or of the leading bits' values. */
+static int64_t order_nfirsts(const npyx_order *order) {
+    return order->has_labels ? order->nlabels : (int64_t)1 << order->nbits;
 }
 
-/* ---- what a pass does with a block ---- */
-
-static void order_count(const order_pass *pass, const uint64_t *keys, int64_t n, uint32_t *counters) {
-    const int shift = pass->shift - pass->nbits;
-    const uint64_t mask = ((uint64_t)1 << pass->nbits) - 1;
-    for (int64_t i = 0; i < n && pass->spans == NULL; i++)
-        counters[keys[i] >> shift]++;
-    for (int64_t i = 0; i < n && pass->spans != NULL; i++) {
-        int64_t span = order_span_of(pass, keys[i]);
-        if (span >= 0)
-            counters[(uint64_t)span << pass->nbits | (keys[i] >> shift & mask)]++;
-    }
-}
-
-static void order_catch(const order_pass *pass, const uint64_t *keys, int64_t n, order_result *result) {
-    uint64_t *caught = (uint64_t *)(void *)result->counters;
-    for (int64_t i = 0; i < n; i++) {
-        if (order_span_of(pass, keys[i]) < 0)
-            continue;
-        if (result->ncaught < NPYX_ORDER_CAUGHT_NKEYS)
-            caught[result->ncaught] = keys[i];
-        result->ncaught++;
-    }
-}
-
-static size_t order_result_nbytes(const order_pass *pass) {
-    size_t nbytes = pass->catches ? NPYX_ORDER_CAUGHT_NKEYS * sizeof(uint64_t)
-                                  : (size_t)pass->ncounters * sizeof(uint32_t);
-    return sizeof(order_result) + nbytes;
-}
-
-static void order_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *memory) {
-    (void)first;
-    const order_pass *pass = ctx;
-    const npyx_order_keys *how = &pass->order->keys;
-    order_result *result = memory;
-    uint64_t keys[NPYX_ORDER_PIECE_NELEM_MOST];
-    *result = (order_result){0};
-    if (!pass->catches)
-        memset(result->counters, 0, (size_t)pass->ncounters * sizeof(uint32_t));
-    int64_t nelem = (int64_t)nbytes / how->dtype->itemsize;
-    for (int64_t n; nelem > 0; nelem -= n, bytes += n * how->dtype->itemsize) {
-        n = nelem < NPYX_ORDER_PIECE_NELEM ? nelem : NPYX_ORDER_PIECE_NELEM;
-        int64_t nkeys = npyx_order_keys_read(how, bytes, n, keys);
-        result->nkeys += nkeys;
-        if (pass->catches)
-            order_catch(pass, keys, nkeys, result);
-        else
-            order_count(pass, keys, nkeys, result->counters);
-    }
-}
-
-/* ---- a pass ---- */
-
-/* Where the results of a pass go. */
-typedef struct order_sums {
-    int64_t nkeys;
-    uint64_t *counts; /* or */
-    uint64_t *list;   /* with room for NPYX_ORDER_NKEYS */
-    int64_t nlisted;
-} order_sums;
-
-static void order_add_result(const order_pass *pass, const order_result *result, order_sums *sums) {
-    int64_t left = NPYX_ORDER_NKEYS - sums->nlisted, n = result->ncaught < left ? result->ncaught : left;
-    sums->nkeys += result->nkeys;
-    for (int64_t i = 0; i < pass->ncounters && !pass->catches; i++)
-        sums->counts[i] += result->counters[i];
-    if (!pass->catches)
-        return;
-    memcpy(sums->list + sums->nlisted, result->counters, (size_t)n * sizeof(uint64_t));
-    sums->nlisted += n;
-}
-
-/* Does the pass's work on a block for which no thread did it, or whose result had too little room: in parts
- * that cannot catch too many. */
-static void order_do_block(const order_pass *pass, const npyx_blocks *blocks, order_result *result,
-                           order_sums *sums) {
-    const int64_t itemsize = pass->order->keys.dtype->itemsize;
-    for (int64_t i = 0, n; i < blocks->nelem; i += n) {
-        n = pass->catches && blocks->nelem - i > NPYX_ORDER_CAUGHT_NKEYS ? NPYX_ORDER_CAUGHT_NKEYS
-                                                                         : blocks->nelem - i;
-        order_run(pass, 0, blocks->items + i * itemsize, (size_t)(n * itemsize), result);
-        order_add_result(pass, result, sums);
-    }
-}
-
-/* Likewise with so many counters that they are not added up per block. */
-static void order_count_block(const order_pass *pass, const npyx_blocks *blocks, order_sums *sums) {
-    const npyx_order_keys *how = &pass->order->keys;
-    const int shift = pass->shift - pass->nbits;
-    const uint64_t mask = ((uint64_t)1 << pass->nbits) - 1;
-    uint64_t keys[NPYX_ORDER_PIECE_NELEM_MOST];
-    for (int64_t i = 0, n; i < blocks->nelem; i += n) {
-        n = blocks->nelem - i < NPYX_ORDER_PIECE_NELEM ? blocks->nelem - i : NPYX_ORDER_PIECE_NELEM;
-        int64_t nkeys = npyx_order_keys_read(how, blocks->items + i * how->dtype->itemsize, n, keys);
-        for (int64_t k = 0; k < nkeys; k++) {
-            int64_t span = order_span_of(pass, keys[k]);
-            if (span >= 0)
-                sums->counts[(uint64_t)span << pass->nbits | (keys[k] >> shift & mask)]++;
+static void order_index_spans(order_search *search) {
+    const npyx_order *order = search->order;
+    const int shift = order->keys.nbits - order->nbits - search->shift;
+    int64_t i = 0;
+    for (int64_t at = 0; at <= order_nfirsts(order); at++) {
+        for (; i < search->nspans; i++) {
+            const order_span *span = &search->spans[i];
+            int64_t own =
+                order->has_labels ? order_label_of(search, span->first) : (int64_t)(span->prefix >> shift);
+            if (own >= at)
+                break;
+            search->prefixes[i] = span->prefix;
         }
-        sums->nkeys += nkeys;
+        search->firsts[at] = (int32_t)i;
     }
 }
 
-static npyx_status order_go(const npyx_order *order, const order_pass *pass, order_sums *sums,
-                            npyx_error *error) {
-    npyx_blocks blocks = {0};
-    npyx_view view = order->view;
-    if (npyx_view_nelem(&view) > 0)
-        npyx_view_sort_axes(&view); /* the order of the items does not matter */
-    npyx_blocks_begin(&blocks, order->source, &view);
-    bool is_added_up = pass->ncounters <= (1 << NPYX_ORDER_NLEADING);
-    order_result *own = is_added_up ? npyx_alloc(order->host, order_result_nbytes(pass)) : NULL;
-    npyx_status status = is_added_up ? npyx_check_memory(own, error) : NPYX_OK;
-    if (!blocks.is_done && is_added_up && status == NPYX_OK)
-        npyx_reader_set_work(&blocks.reader, (npyx_work){.run = order_run,
-                                                         .ctx = pass,
-                                                         .result_nbytes = order_result_nbytes(pass),
-                                                         .block_nbytes = NPYX_ORDER_BLOCK_NBYTES});
-    while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
-        const order_result *result = blocks.reader.result;
-        if (result != NULL && result->ncaught <= NPYX_ORDER_CAUGHT_NKEYS)
-            order_add_result(pass, result, sums);
-        else if (is_added_up)
-            order_do_block(pass, &blocks, own, sums);
-        else if (sums->counts != NULL && pass->firsts != NULL)
-            order_count_block(pass, &blocks, sums);
+/* Adds a wanted rank to the last of the next spans, if it is of the same label and begins with the same bits,
+ * or to one more. */
+static void order_want(order_search *search, int64_t wanted, uint64_t prefix, int64_t nkeys) {
+    order_span *last = search->nnext == 0 ? NULL : &search->next[search->nnext - 1];
+    if (last == NULL || order_label_of(search, last->first) != order_label_of(search, wanted) ||
+        last->prefix != prefix) {
+        last = &search->next[search->nnext++];
+        *last = (order_span){.prefix = prefix, .nkeys = nkeys, .first = wanted};
     }
-    npyx_blocks_clear(&blocks);
-    npyx_free(order->host, own);
-    return status == NPYX_DONE ? NPYX_OK : status;
+    last->end = wanted + 1;
 }
 
-/* ---- the first pass ---- */
-
-static void order_begin_anew(npyx_order *order, const npyx_order_keys *keys) {
-    order->keys = *keys;
-    order->n = 0;
-    order->is_listed = order->is_sorted = false;
-    order->is_counted = false;
-    order->nbrackets = 0;
-}
-
-/* Lists all keys of few items, which are read without threads and without a pass. */
-static npyx_status order_list_all(npyx_order *order, npyx_error *error) {
-    npyx_blocks blocks = {0};
-    npyx_view view = order->view;
-    if (npyx_view_nelem(&view) > 0)
-        npyx_view_sort_axes(&view);
-    npyx_status status;
-    NPYX_TRY(npyx_order_make_room(order, &order->list, &order->list_nkeys, npyx_view_nelem(&view), error));
-    npyx_blocks_begin(&blocks, order->source, &view);
-    while ((status = npyx_blocks_next(&blocks, error)) == NPYX_OK)
-        order->n += npyx_order_keys_read(&order->keys, blocks.items, blocks.nelem, order->list + order->n);
-    npyx_blocks_clear(&blocks);
-    order->is_listed = true;
-    return status == NPYX_DONE ? NPYX_OK : status;
-}
-
-/* Counts all keys by their leading bits. */
-static npyx_status order_count_all(npyx_order *order, npyx_error *error) {
-    int nbits = order->keys.nbits < NPYX_ORDER_NLEADING ? order->keys.nbits : NPYX_ORDER_NLEADING;
-    const order_pass pass = {
-        .order = order, .shift = order->keys.nbits, .nbits = nbits, .ncounters = (int64_t)1 << nbits};
-    if (order->counts == NULL)
-        order->counts = npyx_alloc_array(order->host, 1 << NPYX_ORDER_NLEADING, sizeof *order->counts);
-    NPYX_TRY(npyx_check_memory(order->counts, error));
-    memset(order->counts, 0, (1 << NPYX_ORDER_NLEADING) * sizeof *order->counts);
-    order_sums sums = {.counts = order->counts};
-    NPYX_TRY(order_go(order, &pass, &sums, error));
-    order->n = sums.nkeys;
-    order->is_counted = true;
-    return NPYX_OK;
-}
-
-void npyx_order_init(npyx_order *order, npyx_host *host) {
-    *order = (npyx_order){.host = host};
-}
-
-npyx_status npyx_order_take(npyx_order *order, const uint8_t *items, int64_t nelem,
-                            const npyx_order_keys *keys, npyx_error *error) {
-    order_begin_anew(order, keys);
-    NPYX_TRY(npyx_order_make_room(order, &order->list, &order->list_nkeys, nelem, error));
-    order->n = npyx_order_keys_read(keys, items, nelem, order->list);
-    order->is_listed = true;
-    return NPYX_OK;
-}
-
-npyx_status npyx_order_read(npyx_order *order, npyx_source *source, const npyx_view *view,
-                            const npyx_order_keys *keys, const double *places, int64_t nplaces,
-                            npyx_error *error) {
-    order_begin_anew(order, keys);
-    order->source = source;
-    order->view = *view;
-    int64_t nelem = npyx_view_nelem(view);
-    if (nelem <= NPYX_ORDER_NKEYS)
-        return order_list_all(order, error);
-    /* an inflating source would start anew for every piece, and narrow keys are known from one pass anyway */
-    bool is_sampled =
-        keys->nbits > NPYX_BRACKETS_NLEADING && !source->is_forward && nplaces <= NPYX_ORDER_NPLACES;
-    npyx_status status = is_sampled ? npyx_order_read_brackets(order, places, nplaces, error) : NPYX_DONE;
-    return status == NPYX_DONE ? order_count_all(order, error) : status;
-}
-
-void npyx_order_end(npyx_order *order) {
-    if (order->host == NULL)
-        return;
-    npyx_free(order->host, order->list);
-    npyx_free(order->host, order->room);
-    npyx_free(order->host, order->counts);
-    *order = (npyx_order){0};
-}
-
-/* ---- the later passes ---- */
-
-/* One search for ranks; spans[i] is of one rank or several consecutive ones. */
-typedef struct order_search {
-    npyx_order *order;
-    const int64_t *ranks;
-    int64_t nranks;
-    order_span *spans, *next; /* room for nranks each */
-    int64_t nspans, nnext;
-    uint64_t *counts;
-    int32_t *firsts;
-    uint64_t *list;
-} order_search;
-
-/* Assigns the ranks of a span to the buckets in which it was counted. *rank: the first in no span yet. */
+/* Assigns the ranks of a span to the buckets in which its keys were counted. */
 static npyx_status order_split(order_search *search, const order_span *span, const uint64_t *counts,
-                               int nbits, int64_t *rank, npyx_error *error) {
-    int64_t nbelow = span->nbelow, end = span->nbelow + span->nkeys;
-    for (uint64_t bucket = 0; *rank < search->nranks && search->ranks[*rank] < end; bucket++) {
+                               int nbits, npyx_error *error) {
+    int64_t nbelow = 0;
+    uint64_t bucket = 0;
+    for (int64_t wanted = span->first; wanted < span->end; wanted++) {
+        while (bucket >> nbits == 0 && nbelow + (int64_t)counts[bucket] <= search->ranks[wanted])
+            nbelow += (int64_t)counts[bucket++];
         if (bucket >> nbits > 0)
             return npyx_fail_changed(error);
-        int64_t nkeys = (int64_t)counts[bucket];
-        if (search->ranks[*rank] < nbelow + nkeys)
-            search->next[search->nnext++] = (order_span){span->prefix << nbits | bucket, nbelow, nkeys};
-        while (*rank < search->nranks && search->ranks[*rank] < nbelow + nkeys)
-            ++*rank;
-        nbelow += nkeys;
+        search->ranks[wanted] -= nbelow;
+        order_want(search, wanted, span->prefix << nbits | bucket, (int64_t)counts[bucket]);
     }
     return NPYX_OK;
 }
@@ -312,7 +146,247 @@ static void order_take_next(order_search *search) {
     search->nnext = 0;
 }
 
-static int64_t order_nkeys(const order_search *search) {
+/* ---- what a pass does with a block ---- */
+
+/* Without counters, in the caller's thread, keys are counted among those of all blocks. */
+static void order_count(const order_pass *pass, const uint64_t *keys, const int32_t *labels, int64_t n,
+                        uint32_t *counters) {
+    const uint64_t mask = ((uint64_t)1 << pass->nbits) - 1;
+    const int shift = pass->shift;
+    bool is_plain = pass->search == NULL && !pass->order->has_labels && counters != NULL;
+    for (int64_t i = 0; i < n && is_plain; i++) /* mostly the only pass */
+        counters[keys[i] >> shift]++;
+    for (int64_t i = 0; i < n && !is_plain; i++) {
+        const int64_t span = order_span_of(pass, keys[i], labels[i]);
+        const size_t at = (size_t)span << pass->nbits | (size_t)(keys[i] >> shift & mask);
+        if (span >= 0 && counters != NULL)
+            counters[at]++;
+        else if (span >= 0)
+            pass->counts[at]++;
+    }
+}
+
+static void order_catch(const order_pass *pass, const uint64_t *keys, const int32_t *labels, int64_t n,
+                        order_caught *caught) {
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t span = order_span_of(pass, keys[i], labels[i]);
+        if (span < 0)
+            continue;
+        if (caught->n < NPYX_ORDER_CAUGHT_NKEYS) {
+            caught->spans[caught->n] = (int32_t)span;
+            caught->keys[caught->n] = keys[i];
+        }
+        caught->n++;
+    }
+}
+
+static void order_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *result) {
+    const order_pass *pass = ctx;
+    const int64_t itemsize = pass->order->keys.dtype->itemsize;
+    uint64_t keys[NPYX_ORDER_PIECE_NELEM_MOST];
+    int32_t labels[NPYX_ORDER_PIECE_NELEM_MOST] = {0};
+    if (pass->counts == NULL)
+        ((order_caught *)result)->n = 0;
+    else if (result != NULL)
+        memset(result, 0, (size_t)pass->ncounters * sizeof(uint32_t));
+    for (int64_t n, nelem = (int64_t)nbytes / itemsize; nelem > 0;
+         nelem -= n, first += n, bytes += n * itemsize) {
+        n = nelem < NPYX_ORDER_PIECE_NELEM ? nelem : NPYX_ORDER_PIECE_NELEM;
+        int64_t nkeys = order_read_keys(pass->order, first, bytes, n, keys, labels);
+        if (pass->counts == NULL)
+            order_catch(pass, keys, labels, nkeys, result);
+        else
+            order_count(pass, keys, labels, nkeys, result);
+    }
+}
+
+static bool order_add_counts(const void *ctx, const void *result) {
+    const order_pass *pass = ctx;
+    const uint32_t *counters = result;
+    for (int64_t i = 0; i < pass->ncounters; i++)
+        pass->counts[i] += counters[i];
+    return true;
+}
+
+/* Lists the keys of a block in their spans; if a span has more than were counted, the file has changed. */
+static bool order_add_caught(const void *ctx, const void *result) {
+    const order_pass *pass = ctx;
+    const order_caught *caught = result;
+    for (int64_t i = 0; i < caught->n && caught->n <= NPYX_ORDER_CAUGHT_NKEYS; i++) {
+        order_span *span = &pass->search->spans[caught->spans[i]];
+        if (span->nlisted++ < span->nkeys)
+            pass->order->list[span->start + span->nlisted - 1] = caught->keys[i];
+    }
+    return caught->n <= NPYX_ORDER_CAUGHT_NKEYS;
+}
+
+/* Counts keys by the bits after those that are known. */
+static npyx_status order_go_counting(const order_pass *pass, npyx_error *error) {
+    memset(pass->counts, 0, (size_t)pass->ncounters * sizeof *pass->counts);
+    const npyx_order_pass counting = {.work = {.run = order_run,
+                                               .ctx = pass,
+                                               .result_nbytes = (size_t)pass->ncounters * sizeof(uint32_t),
+                                               .block_nbytes = NPYX_ORDER_BLOCK_NBYTES},
+                                      /* else adding up would be most of the work */
+                                      .has_threads = pass->ncounters <= 1 << NPYX_ORDER_NLEADING,
+                                      .add = order_add_counts};
+    return npyx_order_go(pass->order, &counting, error);
+}
+
+/* ---- the first pass ---- */
+
+npyx_status npyx_order_init(npyx_order *order, npyx_host *host, int64_t nlabels, npyx_error *error) {
+    *order = (npyx_order){.host = host, .nlabels = nlabels};
+    if (nlabels > NPYX_ORDER_MAX_NLABELS)
+        return npyx_fail(error, NPYX_TOOBIG, -1,
+                         "there are %" PRId64 " labels; quantiles and medians by label take at most %d",
+                         nlabels, NPYX_ORDER_MAX_NLABELS);
+    order->firsts = npyx_alloc_array(host, nlabels + 1, sizeof *order->firsts);
+    return npyx_check_memory(order->firsts, error);
+}
+
+void npyx_order_end(npyx_order *order) {
+    if (order->host == NULL)
+        return;
+    npyx_free(order->host, order->firsts);
+    npyx_free(order->host, order->list);
+    npyx_free(order->host, order->room);
+    npyx_free(order->host, order->labels);
+    npyx_free(order->host, order->counts);
+    *order = (npyx_order){0};
+}
+
+static void order_begin_anew(npyx_order *order, const npyx_order_keys *keys, const npyx_label_runs *runs) {
+    order->keys = *keys;
+    order->has_labels = runs != NULL;
+    if (runs != NULL)
+        order->runs = *runs;
+    memset(order->firsts, 0, (size_t)(order->nlabels + 1) * sizeof *order->firsts);
+    order->is_listed = false;
+    order->nbits = 0;
+    order->nbrackets = 0;
+}
+
+/* Begins a list of at most n keys. */
+static npyx_status order_begin_list(npyx_order *order, int64_t n, npyx_error *error) {
+    order->is_listed = true;
+    NPYX_TRY(npyx_order_make_room(order, &order->list, &order->list_nkeys, n, error));
+    if (!order->has_labels)
+        return NPYX_OK;
+    NPYX_TRY(npyx_order_make_room(order, &order->room, &order->room_nkeys, n, error));
+    npyx_free(order->host, order->labels);
+    order->labels = npyx_alloc_array(order->host, n + 1, sizeof *order->labels);
+    return npyx_check_memory(order->labels, error);
+}
+
+/* Lists the keys of items, the first of which is number position. */
+static void order_list(npyx_order *order, int64_t position, const uint8_t *items, int64_t nelem) {
+    int64_t *n = &order->firsts[order->nlabels];
+    *n += order_read_keys(order, position, items, nelem, order->list + *n,
+                          order->has_labels ? order->labels + *n : NULL);
+}
+
+/* Puts the listed keys label after label. */
+static void order_end_list(npyx_order *order) {
+    int64_t *firsts = order->firsts, n = firsts[order->nlabels];
+    if (!order->has_labels)
+        return;
+    firsts[order->nlabels] = 0;
+    for (int64_t i = 0; i < n; i++)
+        firsts[order->labels[i] + 1]++;
+    for (int64_t label = 0; label < order->nlabels; label++)
+        firsts[label + 1] += firsts[label];
+    memcpy(order->room, order->list, (size_t)n * sizeof *order->list);
+    for (int64_t i = n; i-- > 0;) /* after which an end is a beginning */
+        order->list[--firsts[order->labels[i] + 1]] = order->room[i];
+    memmove(firsts, firsts + 1, (size_t)order->nlabels * sizeof *firsts);
+    firsts[order->nlabels] = n;
+}
+
+/* Lists all keys of few items, which are read without threads and without a pass. */
+static npyx_status order_list_all(npyx_order *order, npyx_error *error) {
+    npyx_blocks blocks = {0};
+    npyx_view view = order->view;
+    if (npyx_view_nelem(&view) > 0 && !order->has_labels)
+        npyx_view_sort_axes(&view); /* the order of the items does not matter */
+    npyx_status status;
+    NPYX_TRY(order_begin_list(order, npyx_view_nelem(&view), error));
+    npyx_blocks_begin(&blocks, order->source, &view);
+    while ((status = npyx_blocks_next(&blocks, error)) == NPYX_OK)
+        order_list(order, blocks.position, blocks.items, blocks.nelem);
+    npyx_blocks_clear(&blocks);
+    order_end_list(order);
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
+npyx_status npyx_order_take(npyx_order *order, const uint8_t *items, int64_t nelem,
+                            const npyx_order_keys *keys, const npyx_label_runs *runs, npyx_error *error) {
+    order_begin_anew(order, keys, runs);
+    NPYX_TRY(order_begin_list(order, nelem, error));
+    order_list(order, 0, items, nelem);
+    order_end_list(order);
+    return NPYX_OK;
+}
+
+/* At most as many counters are used for so many spans, unless they need more for one bit each. */
+static int64_t order_most_ncounters(const npyx_order *order, int64_t nspans) {
+    return order->has_labels                 ? NPYX_ORDER_BY_NCOUNTERS
+           : nspans <= NPYX_ORDER_FEW_NSPANS ? 1 << NPYX_ORDER_NLEADING
+                                             : ORDER_MOST_NCOUNTERS;
+}
+
+/* How many of the bits of the keys in so many spans that are left can be counted: at least one. */
+static int order_nbits(const npyx_order *order, int64_t nspans, int nleft) {
+    int nbits = 1;
+    while (nbits < nleft && nbits < NPYX_ORDER_NLEADING &&
+           nspans << (nbits + 1) <= order_most_ncounters(order, nspans))
+        nbits++;
+    return nbits;
+}
+
+static uint64_t *order_alloc_counts(const npyx_order *order, int64_t nspans) {
+    const int64_t n = order_most_ncounters(order, nspans);
+    return npyx_alloc_array(order->host, n > 2 * nspans ? n : 2 * nspans, sizeof(uint64_t));
+}
+
+/* Counts all keys of each label by their leading bits. */
+static npyx_status order_count_all(npyx_order *order, npyx_error *error) {
+    order->nbits = order_nbits(order, order->nlabels, order->keys.nbits);
+    if (order->counts == NULL)
+        order->counts = order_alloc_counts(order, order->nlabels);
+    NPYX_TRY(npyx_check_memory(order->counts, error));
+    const order_pass pass = {.order = order,
+                             .shift = order->keys.nbits - order->nbits,
+                             .nbits = order->nbits,
+                             .ncounters = order->nlabels << order->nbits,
+                             .counts = order->counts};
+    NPYX_TRY(order_go_counting(&pass, error));
+    for (int64_t label = 0; label < order->nlabels; label++) {
+        order->firsts[label + 1] = order->firsts[label];
+        for (int64_t i = label << order->nbits; i < (label + 1) << order->nbits; i++)
+            order->firsts[label + 1] += (int64_t)order->counts[i];
+    }
+    return NPYX_OK;
+}
+
+npyx_status npyx_order_read(npyx_order *order, npyx_source *source, const npyx_view *view,
+                            const npyx_order_keys *keys, const npyx_label_runs *runs, const double *places,
+                            int64_t nplaces, npyx_error *error) {
+    order_begin_anew(order, keys, runs);
+    order->source = source;
+    order->view = *view;
+    if (npyx_view_nelem(view) <= NPYX_ORDER_NKEYS)
+        return order_list_all(order, error);
+    /* an inflating source would start anew for every piece, and narrow keys are known from one pass anyway */
+    bool is_sampled = runs == NULL && keys->nbits > NPYX_BRACKETS_NLEADING && !source->is_forward &&
+                      nplaces <= NPYX_ORDER_NPLACES;
+    npyx_status status = is_sampled ? npyx_order_read_brackets(order, places, nplaces, error) : NPYX_DONE;
+    return status == NPYX_DONE ? order_count_all(order, error) : status;
+}
+
+/* ---- the later passes ---- */
+
+static int64_t order_span_nkeys(const order_search *search) {
     int64_t nkeys = 0;
     for (int64_t i = 0; i < search->nspans; i++)
         nkeys += search->spans[i].nkeys;
@@ -320,121 +394,126 @@ static int64_t order_nkeys(const order_search *search) {
 }
 
 /* Counts the next bits of the keys in all spans. */
-static npyx_status order_narrow(order_search *search, int *shift, npyx_error *error) {
-    const int64_t most =
-        search->nspans <= NPYX_ORDER_FEW_NSPANS ? (1 << NPYX_ORDER_NLEADING) : ORDER_MOST_NCOUNTERS;
-    int nbits = 1;
-    while (nbits < *shift && search->nspans << (nbits + 1) <= most)
-        nbits++;
-    order_pass pass = {.order = search->order,
-                       .shift = *shift,
-                       .nbits = nbits,
-                       .spans = search->spans,
-                       .nspans = search->nspans,
-                       .firsts = search->firsts,
-                       .ncounters = search->nspans << nbits};
-    order_sums sums = {.counts = search->counts};
-    order_index_spans(&pass);
-    memset(search->counts, 0, (size_t)pass.ncounters * sizeof *search->counts);
-    NPYX_TRY(order_go(search->order, &pass, &sums, error));
-    int64_t rank = 0;
+static npyx_status order_narrow(order_search *search, npyx_error *error) {
+    const int nbits = order_nbits(search->order, search->nspans, search->shift);
+    if (search->counts == NULL)
+        search->counts = order_alloc_counts(search->order, search->n);
+    NPYX_TRY(npyx_check_memory(search->counts, error));
+    const order_pass pass = {.order = search->order,
+                             .search = search,
+                             .shift = search->shift - nbits,
+                             .nbits = nbits,
+                             .ncounters = search->nspans << nbits,
+                             .counts = search->counts};
+    order_index_spans(search);
+    NPYX_TRY(order_go_counting(&pass, error));
     for (int64_t i = 0; i < search->nspans; i++)
-        NPYX_TRY(order_split(search, &search->spans[i], search->counts + (i << nbits), nbits, &rank, error));
+        NPYX_TRY(order_split(search, &search->spans[i], search->counts + (i << nbits), nbits, error));
     order_take_next(search);
-    *shift -= nbits;
+    search->shift -= nbits;
     return NPYX_OK;
 }
 
-/* Gives the keys of the ranks: those of a list, which has the spans one after the other, or if that is NULL
- * the prefixes, which are whole keys. */
-static void order_give(const order_search *search, const uint64_t *list, uint64_t *found) {
-    int64_t rank = 0, first = 0;
-    for (int64_t i = 0; i < search->nspans; first += search->spans[i++].nkeys) {
-        const order_span *span = &search->spans[i];
-        for (; rank < search->nranks && search->ranks[rank] < span->nbelow + span->nkeys; rank++)
-            found[rank] = list == NULL ? span->prefix : list[first + search->ranks[rank] - span->nbelow];
-    }
-}
-
-/* Collects the keys in all spans: sorted, they are the spans one after the other. */
-static npyx_status order_collect(order_search *search, int shift, uint64_t *found, npyx_error *error) {
+/* Lists the keys in all spans, those of each side by side. */
+static npyx_status order_collect(order_search *search, uint64_t *found, npyx_error *error) {
     npyx_order *order = search->order;
-    order_pass pass = {.order = order,
-                       .shift = shift,
-                       .spans = search->spans,
-                       .nspans = search->nspans,
-                       .firsts = search->firsts,
-                       .catches = true};
-    order_sums sums = {.list = search->list};
-    order_index_spans(&pass);
-    NPYX_TRY(order_go(order, &pass, &sums, error));
-    if (sums.nlisted != order_nkeys(search))
-        return npyx_fail_changed(error);
-    NPYX_TRY(npyx_order_sort(order, search->list, sums.nlisted, error));
-    order_give(search, search->list, found);
+    const order_pass pass = {.order = order, .search = search};
+    const npyx_order_pass catching = {.work = {.run = order_run,
+                                               .ctx = &pass,
+                                               .result_nbytes = sizeof(order_caught),
+                                               .block_nbytes = NPYX_ORDER_BLOCK_NBYTES},
+                                      .has_threads = true,
+                                      .part_nelem = NPYX_ORDER_CAUGHT_NKEYS,
+                                      .add = order_add_caught};
+    int64_t start = 0;
+    NPYX_TRY(npyx_order_make_room(order, &order->list, &order->list_nkeys, order_span_nkeys(search), error));
+    for (int64_t i = 0; i < search->nspans; start += search->spans[i++].nkeys)
+        search->spans[i].start = start;
+    order_index_spans(search);
+    NPYX_TRY(npyx_order_go(order, &catching, error));
+    for (int64_t i = 0; i < search->nspans; i++) {
+        const order_span *span = &search->spans[i];
+        if (span->nlisted != span->nkeys)
+            return npyx_fail_changed(error);
+        NPYX_TRY(npyx_order_select(order, order->list + span->start, span->nkeys, search->ranks + span->first,
+                                   span->end - span->first, found + span->first, error));
+    }
     return NPYX_OK;
 }
 
 static npyx_status order_search_on(order_search *search, uint64_t *found, npyx_error *error) {
     const npyx_order *order = search->order;
-    int64_t rank = 0;
-    int shift = order_leading_shift(order);
-    const order_span all = {.nkeys = order->n};
-    NPYX_TRY(order_split(search, &all, order->counts, NPYX_ORDER_NLEADING, &rank, error));
+    for (int64_t i = 0; i < search->n; i++)
+        order_want(search, i, 0, 0);
     order_take_next(search);
-    while (shift > 0 && order_nkeys(search) > NPYX_ORDER_NKEYS)
-        NPYX_TRY(order_narrow(search, &shift, error));
-    if (shift > 0)
-        return order_collect(search, shift, found, error);
-    order_give(search, NULL, found);
+    for (int64_t i = 0; i < search->nspans; i++) {
+        const order_span *span = &search->spans[i];
+        const uint64_t *counts = order->counts + (order_label_of(search, span->first) << order->nbits);
+        NPYX_TRY(order_split(search, span, counts, order->nbits, error));
+    }
+    order_take_next(search);
+    while (search->shift > 0 && order_span_nkeys(search) > NPYX_ORDER_NKEYS)
+        NPYX_TRY(order_narrow(search, error));
+    if (search->shift > 0)
+        return order_collect(search, found, error);
+    for (int64_t i = 0; i < search->nspans; i++) { /* the prefixes are whole keys */
+        for (int64_t wanted = search->spans[i].first; wanted < search->spans[i].end; wanted++)
+            found[wanted] = search->spans[i].prefix;
+    }
     return NPYX_OK;
 }
 
 /* For listed keys. */
-static npyx_status order_find_listed(npyx_order *order, const int64_t *ranks, int64_t nranks, uint64_t *found,
-                                     npyx_error *error) {
-    bool is_found = order->is_sorted || (nranks <= NPYX_ORDER_FEW_NRANKS &&
-                                         npyx_order_keys_select(order->list, order->n, ranks, nranks));
-    if (!is_found) {
-        NPYX_TRY(npyx_order_sort(order, order->list, order->n, error));
-        order->is_sorted = true;
+static npyx_status order_find_listed(npyx_order *order, const int32_t *labels, const int64_t *ranks,
+                                     int64_t n, uint64_t *found, npyx_error *error) {
+    for (int64_t i = 0, end; i < n; i = end) {
+        const int32_t label = labels == NULL ? 0 : labels[i];
+        for (end = i + 1; end < n && (labels == NULL || labels[end] == label);)
+            end++;
+        NPYX_TRY(npyx_order_select(order, order->list + order->firsts[label], npyx_order_nkeys(order, label),
+                                   ranks + i, end - i, found + i, error));
     }
-    for (int64_t i = 0; i < nranks; i++)
-        found[i] = order->list[ranks[i]];
     return NPYX_OK;
 }
 
-npyx_status npyx_order_find(npyx_order *order, const int64_t *ranks, int64_t nranks, uint64_t *found,
-                            npyx_error *error) {
-    if (nranks == 0)
-        return NPYX_OK;
-    if (order->is_listed)
-        return order_find_listed(order, ranks, nranks, found, error);
-    bool is_found = false;
-    NPYX_TRY(npyx_order_find_in_brackets(order, ranks, nranks, found, &is_found, error));
-    if (is_found)
-        return NPYX_OK;
-    int64_t n = order->n;
-    if (!order->is_counted)
-        NPYX_TRY(order_count_all(order, error));
-    if (n != order->n)
-        return npyx_fail_changed(error);
+static npyx_status order_find_counted(npyx_order *order, const int32_t *labels, const int64_t *ranks,
+                                      int64_t n, uint64_t *found, npyx_error *error) {
     npyx_arena arena = {.host = order->host};
-    order_search search = {.order = order, .ranks = ranks, .nranks = nranks};
-    search.spans = npyx_arena_array(&arena, nranks, sizeof *search.spans);
-    search.next = npyx_arena_array(&arena, nranks, sizeof *search.next);
-    search.counts = npyx_arena_array(
-        &arena, nranks <= NPYX_ORDER_FEW_NSPANS ? 1 << NPYX_ORDER_NLEADING : ORDER_MOST_NCOUNTERS,
-        sizeof *search.counts);
-    search.firsts = npyx_arena_array(&arena, (1 << NPYX_ORDER_NLEADING) + 1, sizeof *search.firsts);
-    npyx_status status =
-        npyx_order_make_room(order, &order->list, &order->list_nkeys, NPYX_ORDER_NKEYS, error);
-    search.list = order->list;
-    order->nbrackets = 0; /* their keys make room for others */
-    if (search.spans == NULL || search.next == NULL || search.counts == NULL || search.firsts == NULL)
+    order_search search = {
+        .order = order, .labels = labels, .n = n, .shift = order->keys.nbits - order->nbits};
+    search.ranks = npyx_arena_array(&arena, n, sizeof *search.ranks);
+    search.spans = npyx_arena_array(&arena, n, sizeof *search.spans);
+    search.next = npyx_arena_array(&arena, n, sizeof *search.next);
+    search.prefixes = npyx_arena_array(&arena, n, sizeof *search.prefixes);
+    search.firsts = npyx_arena_array(&arena, order_nfirsts(order) + 1, sizeof *search.firsts);
+    npyx_status status = NPYX_OK;
+    if (search.ranks == NULL || search.spans == NULL || search.next == NULL || search.prefixes == NULL ||
+        search.firsts == NULL) {
         status = npyx_fail_nomem(error);
-    if (status == NPYX_OK)
+    } else {
+        memcpy(search.ranks, ranks, (size_t)n * sizeof *ranks);
         status = order_search_on(&search, found, error);
+    }
+    npyx_free(order->host, search.counts);
     npyx_arena_clear(&arena);
     return status;
+}
+
+npyx_status npyx_order_find(npyx_order *order, const int32_t *labels, const int64_t *ranks, int64_t n,
+                            uint64_t *found, npyx_error *error) {
+    if (n == 0)
+        return NPYX_OK;
+    if (order->is_listed)
+        return order_find_listed(order, labels, ranks, n, found, error);
+    bool is_found = false;
+    NPYX_TRY(npyx_order_find_in_brackets(order, ranks, n, found, &is_found, error));
+    if (is_found)
+        return NPYX_OK;
+    const int64_t nkeys = order->firsts[order->nlabels];
+    order->nbrackets = 0; /* their keys make room for others */
+    if (order->nbits == 0)
+        NPYX_TRY(order_count_all(order, error));
+    if (nkeys != order->firsts[order->nlabels])
+        return npyx_fail_changed(error);
+    return order_find_counted(order, labels, ranks, n, found, error);
 }

@@ -36,13 +36,69 @@ npyx_status npyx_order_sort(npyx_order *order, uint64_t *list, int64_t n, npyx_e
     return npyx_order_keys_sort(order->host, list, n, order->keys.nbits, order->room, error);
 }
 
+npyx_status npyx_order_select(npyx_order *order, uint64_t *list, int64_t n, const int64_t *ranks,
+                              int64_t nranks, uint64_t *found, npyx_error *error) {
+    if (nranks > NPYX_ORDER_FEW_NRANKS || !npyx_order_keys_select(list, n, ranks, nranks))
+        NPYX_TRY(npyx_order_sort(order, list, n, error));
+    for (int64_t i = 0; i < nranks; i++)
+        found[i] = list[ranks[i]];
+    return NPYX_OK;
+}
+
+/* ---- passes ---- */
+
+/* Does the work on a block for which no thread did it, or whose result had too little room. */
+static void order_do_block(const npyx_order_pass *pass, const npyx_blocks *blocks, int64_t itemsize,
+                           void *own) {
+    const int64_t most = pass->part_nelem > 0 ? pass->part_nelem : blocks->nelem;
+    for (int64_t i = 0, n; i < blocks->nelem; i += n) {
+        n = blocks->nelem - i < most ? blocks->nelem - i : most;
+        pass->work.run(pass->work.ctx, blocks->position + i, blocks->items + i * itemsize,
+                       (size_t)(n * itemsize), own);
+        if (own != NULL)
+            (void)pass->add(pass->work.ctx, own);
+    }
+}
+
+npyx_status npyx_order_go(const npyx_order *order, const npyx_order_pass *pass, npyx_error *error) {
+    npyx_blocks blocks = {0};
+    npyx_view view = order->view;
+    void *own = NULL;
+    if (npyx_view_nelem(&view) > 0 && !order->has_labels)
+        npyx_view_sort_axes(&view); /* the order of the items does not matter */
+    if (pass->part_nelem > 0) {
+        own = npyx_alloc(order->host, pass->work.result_nbytes);
+        NPYX_TRY(npyx_check_memory(own, error));
+    }
+    npyx_blocks_begin(&blocks, order->source, &view);
+    if (!blocks.is_done && pass->has_threads)
+        npyx_reader_set_work(&blocks.reader, pass->work);
+    npyx_status status;
+    while ((status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
+        const void *result = blocks.reader.result;
+        if (result == NULL || !pass->add(pass->work.ctx, result))
+            order_do_block(pass, &blocks, view.dtype->itemsize, own);
+    }
+    npyx_blocks_clear(&blocks);
+    npyx_free(order->host, own);
+    return status == NPYX_DONE ? NPYX_OK : status;
+}
+
 /* ---- brackets ---- */
+
+/* What the blocks add up to. */
+typedef struct brackets_sums {
+    int64_t ngaps[NPYX_ORDER_NBRACKETS + 1], nhits[NPYX_ORDER_NBRACKETS];
+    int64_t ncaught; /* in the order's list */
+    bool has_lost;   /* some found no room there */
+} brackets_sums;
 
 typedef struct brackets_pass {
     const npyx_order *order;
     int itemsize; /* if the marks are by the items' own leading bits; 0: by those of keys */
     int shift;    /* to the leading bits */
     uint8_t *marks;
+    brackets_sums *sums;
 } brackets_pass;
 
 /* A block's result. */
@@ -306,68 +362,35 @@ static void brackets_run(const void *ctx, int64_t first, const uint8_t *bytes, s
 
 /* ---- adding up the blocks ---- */
 
-typedef struct brackets_sums {
-    int64_t ngaps[NPYX_ORDER_NBRACKETS + 1], nhits[NPYX_ORDER_NBRACKETS];
-    int64_t ncaught; /* in the order's list */
-    bool has_lost;   /* some found no room there */
-} brackets_sums;
-
-static void brackets_add_result(npyx_order *order, const brackets_result *result, brackets_sums *sums) {
+static bool brackets_add_result(const void *ctx, const void *memory) {
+    const brackets_pass *pass = ctx;
+    const brackets_result *result = memory;
+    brackets_sums *sums = pass->sums;
     int64_t left = NPYX_ORDER_NKEYS - sums->ncaught, n = result->ncaught < left ? result->ncaught : left;
-    for (int k = 0; k <= order->nbrackets; k++)
+    if (result->ncaught > NPYX_BRACKETS_CAUGHT_NKEYS)
+        return false;
+    for (int k = 0; k <= pass->order->nbrackets; k++)
         sums->ngaps[k] += result->ngaps[k];
-    for (int k = 0; k < order->nbrackets; k++)
+    for (int k = 0; k < pass->order->nbrackets; k++)
         sums->nhits[k] += result->nhits[k];
-    memcpy(order->list + sums->ncaught, result->caught, (size_t)n * sizeof(uint64_t));
+    memcpy(pass->order->list + sums->ncaught, result->caught, (size_t)n * sizeof(uint64_t));
     sums->ncaught += n;
     sums->has_lost = sums->has_lost || n < result->ncaught;
-}
-
-/* Processes a block that no thread has processed, or whose result had too little room: in parts that cannot
- * catch too many. */
-static void brackets_do_block(npyx_order *order, const brackets_pass *pass, const npyx_blocks *blocks,
-                              brackets_result *result, brackets_sums *sums) {
-    const int64_t itemsize = order->keys.dtype->itemsize;
-    for (int64_t i = 0, n; i < blocks->nelem; i += n) {
-        n = blocks->nelem - i < NPYX_BRACKETS_CAUGHT_NKEYS ? blocks->nelem - i : NPYX_BRACKETS_CAUGHT_NKEYS;
-        brackets_run(pass, 0, blocks->items + i * itemsize, (size_t)(n * itemsize), result);
-        brackets_add_result(order, result, sums);
-    }
-}
-
-static npyx_status brackets_go(npyx_order *order, const brackets_pass *pass, brackets_result *own,
-                               brackets_sums *sums, npyx_error *error) {
-    npyx_blocks blocks = {0};
-    npyx_view view = order->view;
-    npyx_view_sort_axes(&view); /* the order of the items does not matter */
-    npyx_blocks_begin(&blocks, order->source, &view);
-    npyx_reader_set_work(&blocks.reader, (npyx_work){.run = brackets_run,
-                                                     .ctx = pass,
-                                                     .result_nbytes = sizeof(brackets_result),
-                                                     .block_nbytes = NPYX_BRACKETS_BLOCK_NBYTES});
-    npyx_status status;
-    while ((status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
-        const brackets_result *result = blocks.reader.result;
-        if (result != NULL && result->ncaught <= NPYX_BRACKETS_CAUGHT_NKEYS)
-            brackets_add_result(order, result, sums);
-        else
-            brackets_do_block(order, pass, &blocks, own, sums);
-    }
-    npyx_blocks_clear(&blocks);
-    return status == NPYX_DONE ? NPYX_OK : status;
+    return true;
 }
 
 /* Computes how many keys are below and in each bracket. */
 static void brackets_place(npyx_order *order, const brackets_sums *sums) {
-    order->n = 0;
+    int64_t n = 0;
     for (int k = 0; k <= order->nbrackets; k++) {
-        order->n += sums->ngaps[k];
+        n += sums->ngaps[k];
         if (k == order->nbrackets)
             break;
-        order->brackets[k].nbelow = order->n;
+        order->brackets[k].nbelow = n;
         order->brackets[k].nkeys = sums->nhits[k];
-        order->n += sums->nhits[k];
+        n += sums->nhits[k];
     }
+    order->firsts[1] = n;
     order->ncaught = sums->ncaught;
     order->nbrackets = sums->has_lost ? 0 : order->nbrackets;
 }
@@ -375,24 +398,26 @@ static void brackets_place(npyx_order *order, const brackets_sums *sums) {
 npyx_status npyx_order_read_brackets(npyx_order *order, const double *places, int64_t nplaces,
                                      npyx_error *error) {
     bool is_raw = brackets_takes_raw(order->keys.dtype);
+    brackets_sums sums = {0};
     brackets_pass pass = {.order = order,
                           .itemsize = is_raw ? (int)order->keys.dtype->itemsize : 0,
-                          .shift = order->keys.nbits - NPYX_BRACKETS_NLEADING};
-    brackets_sums sums = {0};
+                          .shift = order->keys.nbits - NPYX_BRACKETS_NLEADING,
+                          .sums = &sums};
+    const npyx_order_pass go = {.work = {.run = brackets_run,
+                                         .ctx = &pass,
+                                         .result_nbytes = sizeof(brackets_result),
+                                         .block_nbytes = NPYX_BRACKETS_BLOCK_NBYTES},
+                                .has_threads = true,
+                                .part_nelem = NPYX_BRACKETS_CAUGHT_NKEYS,
+                                .add = brackets_add_result};
     NPYX_TRY(brackets_make(order, places, nplaces, error));
     if (order->nbrackets == 0)
         return NPYX_DONE;
     pass.marks = npyx_alloc(order->host, (1u << NPYX_BRACKETS_NLEADING));
-    brackets_result *own = npyx_alloc(order->host, sizeof *own);
-    npyx_status status = NPYX_NOMEM;
-    if (pass.marks != NULL && own != NULL) {
-        brackets_mark(&pass);
-        status = brackets_go(order, &pass, own, &sums, error);
-    } else {
-        (void)npyx_fail_nomem(error);
-    }
+    NPYX_TRY(npyx_check_memory(pass.marks, error));
+    brackets_mark(&pass);
+    npyx_status status = npyx_order_go(order, &go, error);
     npyx_free(order->host, pass.marks);
-    npyx_free(order->host, own);
     if (status == NPYX_OK)
         brackets_place(order, &sums);
     return status;
@@ -415,6 +440,7 @@ static const npyx_order_bracket *brackets_with(const npyx_order *order, int64_t 
 npyx_status npyx_order_find_in_brackets(npyx_order *order, const int64_t *ranks, int64_t nranks,
                                         uint64_t *found, bool *is_found, npyx_error *error) {
     int64_t among[2 * NPYX_ORDER_NPLACES], of[2 * NPYX_ORDER_NPLACES], n = 0, nbefore;
+    uint64_t caught[2 * NPYX_ORDER_NPLACES];
     *is_found = order->nbrackets > 0 && nranks <= 2 * NPYX_ORDER_NPLACES;
     for (int64_t i = 0; i < nranks && *is_found; i++) {
         const npyx_order_bracket *bracket = brackets_with(order, ranks[i], &nbefore);
@@ -428,9 +454,8 @@ npyx_status npyx_order_find_in_brackets(npyx_order *order, const int64_t *ranks,
     }
     if (!*is_found)
         return NPYX_OK;
-    if (!npyx_order_keys_select(order->list, order->ncaught, among, n))
-        NPYX_TRY(npyx_order_sort(order, order->list, order->ncaught, error));
+    NPYX_TRY(npyx_order_select(order, order->list, order->ncaught, among, n, caught, error));
     for (int64_t i = 0; i < n; i++)
-        found[of[i]] = order->list[among[i]];
+        found[of[i]] = caught[i];
     return NPYX_OK;
 }

@@ -215,29 +215,6 @@ static void quantiles_fill(const npyx_order_keys *how, npyx_quantile_method meth
     }
 }
 
-/* Fills in quantiles whose q is set, from 0 to 1, of the items in order. Polls the host. */
-static npyx_status quantiles_find(npyx_order *order, npyx_quantile_method method, npyx_quantile *quantiles,
-                                  int64_t nquantiles, npyx_error *error) {
-    npyx_host *host = order->host;
-    int64_t nranks;
-    if (nquantiles == 0)
-        return NPYX_OK;
-    int64_t *ranks = npyx_alloc_array(host, 2 * nquantiles, sizeof *ranks);
-    uint64_t *keys = npyx_alloc_array(host, 2 * nquantiles, sizeof *keys);
-    npyx_status status = NPYX_NOMEM;
-    if (ranks != NULL && keys != NULL)
-        status = quantiles_locate(host, method, order->n, quantiles, nquantiles, ranks, &nranks, error);
-    else
-        (void)npyx_fail_nomem(error);
-    if (status == NPYX_OK)
-        status = npyx_order_find(order, ranks, nranks, keys, error);
-    if (status == NPYX_OK)
-        quantiles_fill(&order->keys, method, quantiles, nquantiles, ranks, keys, nranks);
-    npyx_free(host, ranks);
-    npyx_free(host, keys);
-    return status;
-}
-
 static int quantile_compare_places(const void *a, const void *b, const void *ctx) {
     double x = *(const double *)a, y = *(const double *)b;
     (void)ctx;
@@ -270,22 +247,19 @@ static npyx_status quantiles_list_leaves(npyx_quantiles *q, bool takes_any, npyx
 }
 
 /* Makes room for the quantiles of as many labels as are found at once. */
-static npyx_status quantiles_begin_by(npyx_quantiles *q, npyx_error *error) {
-    npyx_quantiles_by *by = &q->by;
-    const int64_t nquantiles = q->nquantiles > 0 ? q->nquantiles : 1;
-    if (q->labels == NULL)
-        return NPYX_OK;
-    NPYX_TRY(npyx_labels_find_runs(q->labels, &q->view, q->is_kept, &by->runs, error));
-    NPYX_TRY(npyx_order_by_init(&by->order, q->host, q->labels->nlabels, error));
-    by->nlabels = nquantiles < NPYX_ORDER_BY_NRESULTS ? NPYX_ORDER_BY_NRESULTS / nquantiles : 1;
-    by->nlabels = by->nlabels < q->labels->nlabels ? by->nlabels : q->labels->nlabels;
-    by->found = npyx_arena_array(&q->arena, by->nlabels * nquantiles + 1, sizeof *by->found);
-    by->firsts = npyx_arena_array(&q->arena, by->nlabels + 1, sizeof *by->firsts);
-    by->labels = npyx_arena_array(&q->arena, 2 * by->nlabels * nquantiles + 1, sizeof *by->labels);
-    by->ranks = npyx_arena_array(&q->arena, 2 * by->nlabels * nquantiles + 1, sizeof *by->ranks);
-    by->keys = npyx_arena_array(&q->arena, 2 * by->nlabels * nquantiles + 1, sizeof *by->keys);
-    bool has_room = by->found != NULL && by->firsts != NULL && by->labels != NULL && by->ranks != NULL &&
-                    by->keys != NULL;
+static npyx_status quantiles_make_room(npyx_quantiles *q, npyx_error *error) {
+    const int64_t nquantiles = q->nquantiles > 0 ? q->nquantiles : 1, nlabels = q->order.nlabels;
+    q->batch_nlabels = nquantiles < NPYX_ORDER_BY_NRESULTS ? NPYX_ORDER_BY_NRESULTS / nquantiles : 1;
+    q->batch_nlabels = q->batch_nlabels < nlabels ? q->batch_nlabels : nlabels;
+    const int64_t most = q->batch_nlabels * nquantiles;
+    q->places = npyx_arena_array(&q->arena, nquantiles, sizeof *q->places);
+    q->found = npyx_arena_array(&q->arena, most + 1, sizeof *q->found);
+    q->firsts = npyx_arena_array(&q->arena, q->batch_nlabels + 1, sizeof *q->firsts);
+    q->labels = npyx_arena_array(&q->arena, 2 * most + 1, sizeof *q->labels);
+    q->ranks = npyx_arena_array(&q->arena, 2 * most + 1, sizeof *q->ranks);
+    q->found_keys = npyx_arena_array(&q->arena, 2 * most + 1, sizeof *q->found_keys);
+    bool has_room = q->places != NULL && q->found != NULL && q->firsts != NULL && q->labels != NULL &&
+                    q->ranks != NULL && q->found_keys != NULL;
     return has_room ? NPYX_OK : npyx_fail_nomem(error);
 }
 
@@ -300,20 +274,23 @@ npyx_status npyx_quantiles_begin(npyx_quantiles *q, npyx_source *source, const n
                           .list = options->list,
                           .nquantiles = options->nquantiles,
                           .coordinate = -1,
-                          .labels = options->labels,
+                          .has_labels = options->labels != NULL,
                           .arena = {.host = host}};
-    npyx_order_init(&q->order, host);
     q->ncoordinates = npyx_view_keep_axes(view, options->axes, q->is_kept, &q->nkept);
     NPYX_TRY(quantiles_list_leaves(q, options->takes_any, error));
-    NPYX_TRY(quantiles_begin_by(q, error));
-    q->places = npyx_arena_array(&q->arena, q->nquantiles + 1, sizeof *q->places);
-    NPYX_TRY(npyx_check_memory(q->places, error));
+    int64_t nlabels = 1;
+    if (options->labels != NULL) {
+        NPYX_TRY(npyx_labels_find_runs(options->labels, view, q->is_kept, &q->runs, error));
+        nlabels = options->labels->nlabels;
+    }
+    NPYX_TRY(npyx_order_init(&q->order, host, nlabels, error));
+    NPYX_TRY(quantiles_make_room(q, error));
     for (int64_t i = 0; i < q->nquantiles; i++)
         q->places[i] = q->list[i].q;
     NPYX_TRY(npyx_sort(host, q->places, (size_t)q->nquantiles, sizeof *q->places, quantile_compare_places,
                        NULL, error));
     const int64_t nelem = npyx_view_nelem(view);
-    if (q->ncoordinates > 1 || (q->labels != NULL && nelem > 0)) { /* labels take several passes */
+    if (q->ncoordinates > 1 || (q->has_labels && nelem > 0)) { /* labels take several passes */
         int64_t nbytes = nelem / q->ncoordinates * view->dtype->itemsize;
         q->panel_ncoordinates = NPYX_QUANTILES_PANEL_NBYTES / (nbytes > 0 ? nbytes : 1);
     }
@@ -326,7 +303,6 @@ void npyx_quantiles_end(npyx_quantiles *q) {
     npyx_source_close(q->panel);
     npyx_reader_clear(&q->reader);
     npyx_order_end(&q->order);
-    npyx_order_by_end(&q->by.order);
     npyx_arena_clear(&q->arena);
     *q = (npyx_quantiles){0};
 }
@@ -357,32 +333,36 @@ static npyx_status quantiles_read_panel(npyx_quantiles *q, npyx_error *error) {
     return npyx_reader_fill_all(&q->reader, error);
 }
 
+/* The labels of the current leaf's items; NULL: none. */
+static const npyx_label_runs *quantiles_runs(const npyx_quantiles *q, npyx_label_runs *runs) {
+    *runs = q->runs;
+    runs->run_nelem *= npyx_view_nelem(&q->leaves[q->leaf].view); /* a field's subarray */
+    return q->has_labels ? runs : NULL;
+}
+
 /* Orders items of the current leaf. */
 static npyx_status quantiles_order(npyx_quantiles *q, npyx_source *source, const npyx_view *view,
                                    npyx_error *error) {
-    const npyx_order_keys *keys = &q->keys[q->leaf];
-    if (q->labels == NULL)
-        return npyx_order_read(&q->order, source, view, keys, q->places, q->nquantiles, error);
-    npyx_label_runs runs = q->by.runs;
-    runs.run_nelem *= npyx_view_nelem(&q->leaves[q->leaf].view); /* a field's subarray */
-    q->by.first_label = q->by.end_label = 0;
-    return npyx_order_by_read(&q->by.order, source, view, keys, &runs, error);
+    npyx_label_runs runs;
+    return npyx_order_read(&q->order, source, view, &q->keys[q->leaf], quantiles_runs(q, &runs), q->places,
+                           q->nquantiles, error);
 }
 
 /* Orders a leaf of the current coordinate, from the panel. */
 static npyx_status quantiles_order_in_panel(npyx_quantiles *q, npyx_error *error) {
-    const npyx_leaf *leaf = &q->leaves[q->leaf];
     const int64_t itemsize = q->view.dtype->itemsize, n = npyx_view_nelem(&q->view) / q->ncoordinates;
     const int64_t off = (q->coordinate - q->first_coordinate) * n * itemsize;
-    if (q->view.dtype->type != NPYX_STRUCT && n <= NPYX_ORDER_NKEYS && q->labels == NULL)
-        return npyx_order_take(&q->order, q->reader.rows + off, n, &q->keys[q->leaf], error);
+    npyx_label_runs runs;
+    if (q->view.dtype->type != NPYX_STRUCT && n <= NPYX_ORDER_NKEYS)
+        return npyx_order_take(&q->order, q->reader.rows + off, n, &q->keys[q->leaf],
+                               quantiles_runs(q, &runs), error);
     if (q->panel == NULL)
         NPYX_TRY(npyx_source_open_memory(q->host, q->reader.rows,
                                          (size_t)((q->end_coordinate - q->first_coordinate) * n * itemsize),
                                          &q->panel, error));
     npyx_view view = {.dtype = q->view.dtype, .ndim = 1, .off = off};
     npyx_view_set_axis(&view, 0, n, itemsize, -1);
-    NPYX_TRY(npyx_leaf_enter(leaf, &view, error));
+    NPYX_TRY(npyx_leaf_enter(&q->leaves[q->leaf], &view, error));
     return quantiles_order(q, q->panel, &view, error);
 }
 
@@ -396,49 +376,48 @@ static npyx_status quantiles_order_in_file(npyx_quantiles *q, npyx_error *error)
 }
 
 /* Finds the quantiles of the current label and of others after it. */
-static npyx_status quantiles_find_labels(npyx_quantiles *q, npyx_error *error) {
-    npyx_quantiles_by *by = &q->by;
-    const int64_t left = q->labels->nlabels - q->label;
-    int64_t nranks = 0, n = by->nlabels < left ? by->nlabels : left, nmore;
+static npyx_status quantiles_find(npyx_quantiles *q, npyx_error *error) {
+    const int64_t left = q->order.nlabels - q->label;
+    int64_t nranks = 0, n = q->batch_nlabels < left ? q->batch_nlabels : left, nmore;
     for (int64_t i = 0; i < n; i++, nranks += nmore) {
-        by->firsts[i] = nranks;
-        memcpy(by->found + i * q->nquantiles, q->list, (size_t)q->nquantiles * sizeof *q->list); /* their q */
-        NPYX_TRY(quantiles_locate(q->host, q->method, by->order.nkeys[q->label + i],
-                                  by->found + i * q->nquantiles, q->nquantiles, by->ranks + nranks, &nmore,
-                                  error));
+        npyx_quantile *found = q->found + i * q->nquantiles;
+        q->firsts[i] = nranks;
+        memcpy(found, q->list, (size_t)q->nquantiles * sizeof *q->list); /* their q */
+        NPYX_TRY(quantiles_locate(q->host, q->method, npyx_order_nkeys(&q->order, q->label + i), found,
+                                  q->nquantiles, q->ranks + nranks, &nmore, error));
         for (int64_t k = 0; k < nmore; k++)
-            by->labels[nranks + k] = (int32_t)(q->label + i);
+            q->labels[nranks + k] = (int32_t)(q->label + i);
     }
-    by->firsts[n] = nranks;
-    NPYX_TRY(npyx_order_by_find(&by->order, by->labels, by->ranks, nranks, by->keys, error));
+    q->firsts[n] = nranks;
+    NPYX_TRY(npyx_order_find(&q->order, q->labels, q->ranks, nranks, q->found_keys, error));
     for (int64_t i = 0; i < n; i++)
-        quantiles_fill(&by->order.keys, q->method, by->found + i * q->nquantiles, q->nquantiles,
-                       by->ranks + by->firsts[i], by->keys + by->firsts[i],
-                       by->firsts[i + 1] - by->firsts[i]);
-    by->first_label = q->label;
-    by->end_label = q->label + n;
+        quantiles_fill(&q->order.keys, q->method, q->found + i * q->nquantiles, q->nquantiles,
+                       q->ranks + q->firsts[i], q->found_keys + q->firsts[i],
+                       q->firsts[i + 1] - q->firsts[i]);
+    q->first_label = q->label;
+    q->end_label = q->label + n;
     return NPYX_OK;
 }
 
 static npyx_status quantiles_take_label(npyx_quantiles *q, npyx_error *error) {
     if (!npyx_quantiles_has(q, q->leaf))
         return NPYX_OK;
-    if (q->label >= q->by.end_label)
-        NPYX_TRY(quantiles_find_labels(q, error));
-    memcpy(q->list, q->by.found + (q->label - q->by.first_label) * q->nquantiles,
+    if (q->label >= q->end_label)
+        NPYX_TRY(quantiles_find(q, error));
+    memcpy(q->list, q->found + (q->label - q->first_label) * q->nquantiles,
            (size_t)q->nquantiles * sizeof *q->list);
     return NPYX_OK;
 }
 
 npyx_status npyx_quantiles_next(npyx_quantiles *q, npyx_error *error) {
-    if (q->labels != NULL && q->coordinate >= 0 && ++q->label < q->labels->nlabels)
+    if (q->coordinate >= 0 && ++q->label < q->order.nlabels)
         return quantiles_take_label(q, error);
-    q->label = 0;
+    q->label = q->first_label = q->end_label = 0;
     if (q->coordinate < 0 || ++q->leaf == q->nleaves) {
         q->leaf = 0;
         q->coordinate++;
     }
-    if (q->coordinate >= q->ncoordinates || q->nleaves == 0 || (q->labels != NULL && q->labels->nlabels == 0))
+    if (q->coordinate >= q->ncoordinates || q->nleaves == 0 || q->order.nlabels == 0)
         return NPYX_DONE;
     if (!npyx_quantiles_has(q, q->leaf))
         return NPYX_OK;
@@ -448,7 +427,5 @@ npyx_status npyx_quantiles_next(npyx_quantiles *q, npyx_error *error) {
         NPYX_TRY(quantiles_read_panel(q, error));
     NPYX_TRY(q->panel_ncoordinates > 0 ? quantiles_order_in_panel(q, error)
                                        : quantiles_order_in_file(q, error));
-    if (q->labels != NULL)
-        return quantiles_take_label(q, error);
-    return quantiles_find(&q->order, q->method, q->list, q->nquantiles, error);
+    return quantiles_take_label(q, error);
 }

@@ -9,7 +9,6 @@
 
 #include "array/view.h"
 #include "order.h"
-#include "order_by.h"
 
 typedef enum npyx_quantile_method {
     NPYX_INVERTED_CDF,
@@ -58,19 +57,6 @@ npyx_status npyx_quantiles_parse(npyx_arena *arena, const char *text, size_t nby
 /* NPYX_INVALID unless q is a number from 0 to 1. */
 npyx_status npyx_quantile_check(double q, npyx_error *error);
 
-/* The quantiles of several labels, found at once. */
-typedef struct npyx_quantiles_by {
-    npyx_label_runs runs;
-    npyx_order_by order;
-    int64_t nlabels;                /* found at once, at most */
-    int64_t first_label, end_label; /* that are found */
-    npyx_quantile *found;           /* [nlabels][nquantiles] */
-    int64_t *firsts;                /* [nlabels + 1], of their ranks */
-    int32_t *labels;                /* of each rank */
-    int64_t *ranks;
-    uint64_t *keys;
-} npyx_quantiles_by;
-
 /*
  * Quantiles along some axes of a view: for each coordinate of the others, in it for each leaf of the dtype,
  * and of that for each label, if there are any.
@@ -100,8 +86,16 @@ typedef struct npyx_quantiles {
     double *places; /* [nquantiles] */
     npyx_arena arena;
     npyx_order order;
-    const npyx_labels *labels; /* borrowed; NULL: none */
-    npyx_quantiles_by by;
+    bool has_labels;
+    npyx_label_runs runs;
+    /* the quantiles of several labels, found at once */
+    int64_t batch_nlabels;          /* at most */
+    int64_t first_label, end_label; /* of those found */
+    npyx_quantile *found;           /* [batch_nlabels][nquantiles] */
+    int64_t *firsts;                /* [batch_nlabels + 1], of their ranks */
+    int32_t *labels;                /* of each rank */
+    int64_t *ranks;
+    uint64_t *found_keys;
     int64_t panel_ncoordinates; /* at most in one panel; 0: there are no panels */
     int64_t first_coordinate, end_coordinate;
     npyx_reader reader; /* of the panel */

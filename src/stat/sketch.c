@@ -67,6 +67,7 @@ static int64_t sketch_list_ranks(npyx_sketch *sketch, int64_t n, int64_t *ranks)
 }
 
 static npyx_status sketch_take_ranks(npyx_sketch *sketch, npyx_order *order, npyx_error *error) {
+    const int64_t nkeys = npyx_order_nkeys(order, 0);
     npyx_arena arena = {.host = sketch->host};
     const size_t most = (size_t)(2 * sketch->k + NPYX_SKETCH_NLEVELS + 2);
     int64_t *ranks = npyx_arena_array(&arena, (int64_t)most, sizeof *ranks);
@@ -75,11 +76,11 @@ static npyx_status sketch_take_ranks(npyx_sketch *sketch, npyx_order *order, npy
     int64_t count = 0, at = 1;
     if (status == NPYX_OK) {
         ranks[0] = 0;
-        count = 1 + sketch_list_ranks(sketch, order->n, ranks + 1);
-        ranks[count++] = order->n - 1;
-        status = npyx_order_find(order, ranks, count, found, error);
+        count = 1 + sketch_list_ranks(sketch, nkeys, ranks + 1);
+        ranks[count++] = nkeys - 1;
+        status = npyx_order_find(order, NULL, ranks, count, found, error);
     }
-    sketch->n = order->n;
+    sketch->n = nkeys;
     for (int h = sketch->nlevels - 1; h >= 0; h--) {
         npyx_sketch_level *level = &sketch->levels[h];
         const int64_t n = level->n;
@@ -102,10 +103,11 @@ npyx_status npyx_sketch_read(npyx_sketch *sketch, npyx_source *source, const npy
     npyx_order order;
     npyx_order_keys keys;
     NPYX_TRY(npyx_order_keys_of(view->dtype, "sketches", &keys, error));
-    npyx_order_init(&order, sketch->host);
+    npyx_status status = npyx_order_init(&order, sketch->host, 1, error);
     /* so many places that no sample is taken: the runs' middles are everywhere */
-    npyx_status status = npyx_order_read(&order, source, view, &keys, NULL, INT64_MAX, error);
-    if (status == NPYX_OK && order.n > 0)
+    if (status == NPYX_OK)
+        status = npyx_order_read(&order, source, view, &keys, NULL, NULL, INT64_MAX, error);
+    if (status == NPYX_OK && npyx_order_nkeys(&order, 0) > 0)
         status = sketch_take_ranks(sketch, &order, error);
     npyx_order_end(&order);
     return status;
