@@ -275,7 +275,7 @@ npyx_status npyx_labels_find_axis(const npyx_labels *labels, const npyx_view *vi
         ++*axis;
     if (*axis == view->ndim)
         *axis = -1;
-    else if (is_kept != NULL && is_kept[*axis])
+    else if (is_kept[*axis])
         return npyx_refuse(error, "by is for the entries of the first axis, which axis is to name, as in "
                                   "axis = 0 or axis = '[0, 1]'");
     return NPYX_OK;
@@ -286,13 +286,11 @@ npyx_status npyx_labels_find_runs(const npyx_labels *labels, const npyx_view *vi
     int axis;
     NPYX_TRY(npyx_labels_find_axis(labels, view, is_kept, &axis, error));
     *runs = (npyx_label_runs){.numbers = labels->numbers, .nentries = 1, .run_nelem = 1};
-    if (axis < 0) {
-        runs->first = view->fixed[0];
-        return NPYX_OK;
+    runs->first = axis < 0 ? view->fixed[0] : view->first[axis];
+    if (axis >= 0) {
+        runs->step = view->step[axis];
+        runs->nentries = view->shape[axis];
     }
-    runs->first = view->first[axis];
-    runs->step = view->step[axis];
-    runs->nentries = view->shape[axis];
     for (int after = axis + 1; after < view->ndim; after++)
         runs->run_nelem *= is_kept[after] ? 1 : view->shape[after];
     return NPYX_OK;

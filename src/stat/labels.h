@@ -33,7 +33,7 @@ npyx_status npyx_labels_read(npyx_labels *labels, npyx_source *source, const npy
 
 /* Finds the axis of a view that corresponds to the first axis of the whole array, whose entries the labels
  * are for; -1 if an index has chosen one of them. NPYX_INVALID if their numbers differ, or if the axis is one
- * of those kept (NULL: none is). */
+ * of those kept. */
 npyx_status npyx_labels_find_axis(const npyx_labels *labels, const npyx_view *view, const bool *is_kept,
                                   int *axis, npyx_error *error);
 

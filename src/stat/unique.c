@@ -392,41 +392,25 @@ static npyx_status unique_make_numbers(npyx_unique *unique, npyx_source *source,
 
 typedef struct unique_pairs {
     npyx_unique *unique;
-    const npyx_labels *labels; /* NULL: 0 is the label of all */
     const npyx_view *view;
-    int axis;            /* the labels' axis; -1: all have one label */
-    int64_t inner_nelem; /* items per entry of that axis */
+    npyx_label_runs runs;
 } unique_pairs;
 
 static uint64_t unique_pair(int64_t label, int32_t number) {
     return (uint64_t)label << 32 | (uint32_t)number;
 }
 
-/* The label of the item at a position, and where the items of its entry end. */
-static int32_t unique_label_at(const unique_pairs *pairs, int64_t position, int64_t *end) {
-    *end = INT64_MAX;
-    if (pairs->labels == NULL)
-        return 0;
-    int64_t entry = pairs->axis < 0 ? 0 : position / pairs->inner_nelem;
-    if (pairs->axis >= 0)
-        *end = (entry + 1) * pairs->inner_nelem;
-    return npyx_labels_at(pairs->labels, pairs->view, pairs->axis, entry);
-}
-
 static npyx_status unique_add_pairs(const unique_pairs *pairs, const uint8_t *items, int64_t nelem,
                                     int64_t position, npyx_error *error) {
     npyx_unique *unique = pairs->unique;
-    int32_t numbers[UNIQUE_MOST_PIECE_NELEM], label = 0;
+    int32_t numbers[UNIQUE_MOST_PIECE_NELEM], labels[UNIQUE_MOST_PIECE_NELEM];
     uint64_t keys[UNIQUE_MOST_PIECE_NELEM];
-    int64_t end = position;
     for (int64_t n; nelem > 0; nelem -= n, position += n, items += n * unique->dtype->itemsize) {
         n = nelem < UNIQUE_PIECE_NELEM ? nelem : UNIQUE_PIECE_NELEM;
+        npyx_label_runs_read(&pairs->runs, position, n, labels);
         NPYX_TRY(npyx_numbering_read(unique->numbering, items, n, numbers, error));
-        for (int64_t i = 0; i < n; i++) {
-            if (position + i == end)
-                label = unique_label_at(pairs, position + i, &end);
-            keys[i] = unique_pair(label, numbers[i]);
-        }
+        for (int64_t i = 0; i < n; i++)
+            keys[i] = unique_pair(labels[i], numbers[i]);
         NPYX_TRY(key_counts_add(&unique->counts, keys, n, position, error));
     }
     return NPYX_OK;
@@ -434,15 +418,14 @@ static npyx_status unique_add_pairs(const unique_pairs *pairs, const uint8_t *it
 
 /* Texts without bytes are all equal, however many are claimed: counts a whole entry's at once. */
 static npyx_status unique_add_empty(const unique_pairs *pairs, npyx_error *error) {
-    int32_t number;
+    int32_t number, label;
     const int64_t nelem = npyx_view_nelem(pairs->view);
     if (nelem > 0)
         NPYX_TRY(npyx_numbering_read(pairs->unique->numbering, (const uint8_t *)"", 1, &number, error));
-    for (int64_t position = 0, end; position < nelem; position = end) {
-        int32_t label = unique_label_at(pairs, position, &end);
-        end = end < nelem ? end : nelem;
-        NPYX_TRY(key_table_add(&pairs->unique->counts, unique_pair(label, number), end - position, position,
-                               error));
+    for (int64_t position = 0; position < nelem; position += pairs->runs.run_nelem) {
+        npyx_label_runs_read(&pairs->runs, position, 1, &label);
+        NPYX_TRY(key_table_add(&pairs->unique->counts, unique_pair(label, number), pairs->runs.run_nelem,
+                               position, error));
     }
     return NPYX_OK;
 }
@@ -481,11 +464,13 @@ static npyx_status unique_sort_pairs(npyx_unique *unique, npyx_error *error) {
 
 static npyx_status unique_make_pairs(npyx_unique *unique, npyx_source *source, const npyx_view *view,
                                      const npyx_labels *labels, npyx_error *error) {
-    unique_pairs pairs = {.unique = unique, .labels = labels, .view = view, .inner_nelem = 1};
+    static const int32_t none = 0;
+    static const bool is_kept[NPYX_MAX_NDIM] = {false};
+    unique_pairs pairs = {.unique = unique,
+                          .view = view,
+                          .runs = {.numbers = &none, .nentries = 1, .run_nelem = npyx_view_nelem(view)}};
     if (labels != NULL)
-        NPYX_TRY(npyx_labels_find_axis(labels, view, NULL, &pairs.axis, error));
-    for (int axis = pairs.axis + 1; axis < view->ndim; axis++)
-        pairs.inner_nelem *= view->shape[axis];
+        NPYX_TRY(npyx_labels_find_runs(labels, view, is_kept, &pairs.runs, error));
     NPYX_TRY(npyx_numbering_make(&unique->numbering, unique->host, unique->dtype, NPYX_MAX_NKEYS,
                                  "which are not kept", error));
     NPYX_TRY(unique->dtype->itemsize == 0 ? unique_add_empty(&pairs, error)
