@@ -122,10 +122,10 @@ enum {
     NEAREST_MOST_NREALS = 1 << 27 /* of all queries: 1 GiB */
 };
 
-/* One query's hits in a block: a heap of at most capacity of its rows. */
+/* One query's hits in a block, whose rows count from its first. */
 typedef struct nearest_local {
-    double distance;
-    int64_t row;
+    int64_t n;       /* -1: they are more than there is room for, and not there */
+    npyx_hit hits[]; /* a heap of at most capacity */
 } nearest_local;
 
 typedef struct nearest_pass {
@@ -239,26 +239,20 @@ static npyx_status nearest_check_queries(npyx_nearest *nearest, const npyx_view 
 static npyx_status nearest_read_reals(npyx_nearest *nearest, npyx_source *source, const npyx_view *view,
                                       npyx_error *error) {
     const int64_t padded = npyx_distance_padded(nearest->width);
-    const npyx_dtype *dtype = view->dtype;
-    double widened[NPYX_BLOCK_NELEM];
-    npyx_blocks blocks = {0};
+    npyx_reals reals = {0};
     npyx_status status;
-    npyx_blocks_begin(&blocks, source, view);
-    for (int64_t position = 0; (status = npyx_blocks_next(&blocks, error)) == NPYX_OK;) {
-        for (int64_t i = 0, n; i < blocks.nelem; i += n) {
+    npyx_reals_begin(&reals, source, view);
+    for (int64_t position = 0; (status = npyx_reals_next(&reals, error)) == NPYX_OK;) {
+        for (int64_t i = 0, n; i < reals.n; i += n, position += n) {
             int64_t column = position % nearest->width, left = nearest->width - column;
-            n = blocks.nelem - i < NPYX_BLOCK_NELEM ? blocks.nelem - i : NPYX_BLOCK_NELEM;
-            n = n < left ? n : left;
-            npyx_block_reals(dtype->type, dtype->is_big_endian, blocks.items + i * dtype->itemsize,
-                             (size_t)dtype->itemsize, (size_t)n, widened);
-            double *reals = nearest->reals + position / nearest->width * padded + column;
-            memcpy(reals, widened, (size_t)n * sizeof *widened);
+            n = reals.n - i < left ? reals.n - i : left;
+            double *row = nearest->reals + position / nearest->width * padded;
+            memcpy(row + column, reals.values + i, (size_t)n * sizeof *row);
             if (n == left)
-                memset(reals + n, 0, (size_t)(padded - nearest->width) * sizeof *reals);
-            position += n;
+                memset(row + nearest->width, 0, (size_t)(padded - nearest->width) * sizeof *row);
         }
     }
-    npyx_blocks_clear(&blocks);
+    npyx_reals_clear(&reals);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
@@ -297,59 +291,33 @@ npyx_status npyx_nearest_begin(npyx_nearest *nearest, npyx_source *source, const
 
 /* ---- blocks by themselves ---- */
 
-/* For each query the number of hits, then its heap; -1: they are more than its capacity, and not there. */
-static size_t nearest_query_nbytes(int64_t capacity) {
-    return sizeof(int64_t) + (size_t)capacity * sizeof(nearest_local);
+static size_t nearest_local_nbytes(int64_t capacity) {
+    return sizeof(nearest_local) + (size_t)capacity * sizeof(npyx_hit);
 }
 
-/* The same heap as above, for rows of one block: only distances decide, then the lower row. */
-static bool nearest_local_is_farther(const nearest_local *a, const nearest_local *b) {
-    return a->distance != b->distance ? a->distance > b->distance : a->row > b->row;
-}
-
-static void nearest_local_add(nearest_local *heap, int64_t *n, int64_t capacity, nearest_local hit) {
-    int64_t at = *n;
-    if (*n < capacity) {
-        (*n)++;
-        for (int64_t parent; at > 0 && nearest_local_is_farther(&hit, &heap[parent = (at - 1) / 2]);
-             at = parent)
-            heap[at] = heap[parent];
-        heap[at] = hit;
-        return;
-    }
-    if (!nearest_local_is_farther(&heap[0], &hit))
-        return;
-    at = 0;
-    for (int64_t child; (child = 2 * at + 1) < capacity; at = child) {
-        if (child + 1 < capacity && nearest_local_is_farther(&heap[child + 1], &heap[child]))
-            child++;
-        if (!nearest_local_is_farther(&heap[child], &hit))
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = hit;
-}
-
-/* Builds a block's heaps, in any thread. Rows count from the block's first. */
+/* Builds a block's heaps, in any thread. */
 static void nearest_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *result) {
     (void)first;
     const nearest_pass *pass = ctx;
     const npyx_nearest *nearest = pass->nearest;
     const int64_t row_nbytes = pass->reader.row_nbytes, nrows = (int64_t)nbytes / row_nbytes;
     for (int64_t query = 0; query < nearest->nqueries; query++) {
-        uint8_t *memory = (uint8_t *)result + (size_t)query * nearest_query_nbytes(pass->capacity);
-        int64_t *n = (int64_t *)(void *)memory;
-        nearest_local *heap = (nearest_local *)(void *)(n + 1);
-        *n = 0;
+        uint8_t *memory = (uint8_t *)result + (size_t)query * nearest_local_nbytes(pass->capacity);
+        nearest_local *local = (nearest_local *)(void *)memory;
+        local->n = 0;
         for (int64_t row = 0; row < nrows; row++) {
             double distance = npyx_distance(&pass->ruler, bytes + row * row_nbytes, &nearest->queries[query]);
             if (!(distance <= nearest->max_distance))
                 continue;
-            if (pass->is_partial && *n == pass->capacity) {
-                *n = -1;
+            const npyx_hit hit = {.distance = distance, .row = row};
+            if (local->n < pass->capacity) {
+                nearest_lift(local->hits, local->n++, hit);
+            } else if (pass->is_partial) {
+                local->n = -1;
                 break;
+            } else if (nearest_is_farther(&local->hits[0], &hit)) {
+                nearest_sink(local->hits, local->n, hit);
             }
-            nearest_local_add(heap, n, pass->capacity, (nearest_local){distance, row});
         }
     }
 }
@@ -380,14 +348,15 @@ static npyx_status nearest_merge(nearest_pass *pass, const void *result, npyx_er
     const npyx_reader *reader = &pass->reader;
     for (int64_t query = 0; query < pass->nearest->nqueries; query++) {
         const uint8_t *memory =
-            (const uint8_t *)result + (size_t)query * nearest_query_nbytes(pass->capacity);
-        const int64_t *n = (const int64_t *)(const void *)memory;
-        const nearest_local *heap = (const nearest_local *)(const void *)(n + 1);
-        if (*n < 0)
+            (const uint8_t *)result + (size_t)query * nearest_local_nbytes(pass->capacity);
+        const nearest_local *local = (const nearest_local *)(const void *)memory;
+        if (local->n < 0)
             NPYX_TRY(nearest_add_block(pass, query, query + 1, error));
-        for (int64_t i = 0; i < *n; i++)
-            NPYX_TRY(nearest_offer(pass, query, heap[i].distance, reader->first_row + heap[i].row,
-                                   reader->rows + heap[i].row * reader->row_nbytes, error));
+        for (int64_t i = 0; i < local->n; i++) {
+            const npyx_hit *hit = &local->hits[i];
+            NPYX_TRY(nearest_offer(pass, query, hit->distance, reader->first_row + hit->row,
+                                   reader->rows + hit->row * reader->row_nbytes, error));
+        }
     }
     return NPYX_OK;
 }
@@ -414,10 +383,10 @@ static int64_t nearest_block_capacity(nearest_pass *pass, int64_t nrows) {
     const npyx_nearest *nearest = pass->nearest;
     const size_t room_nbytes = (size_t)(NPYX_NEAREST_RESULT_NBYTES / nearest->nqueries);
     const int64_t most = nrows < nearest->k ? nrows : nearest->k;
-    if (nearest_query_nbytes(most) <= room_nbytes)
+    if (nearest_local_nbytes(most) <= room_nbytes)
         return most;
-    pass->is_partial = isfinite(nearest->max_distance) && nearest_query_nbytes(1) <= room_nbytes;
-    return pass->is_partial ? (int64_t)((room_nbytes - nearest_query_nbytes(0)) / sizeof(nearest_local)) : 0;
+    pass->is_partial = isfinite(nearest->max_distance) && nearest_local_nbytes(1) <= room_nbytes;
+    return pass->is_partial ? (int64_t)((room_nbytes - sizeof(nearest_local)) / sizeof(npyx_hit)) : 0;
 }
 
 /* Lets blocks build heaps by themselves, if these are small. */
@@ -435,7 +404,7 @@ static void nearest_plan(nearest_pass *pass) {
     npyx_reader_set_work(&pass->reader, (npyx_work){.run = nearest_run,
                                                     .ctx = pass,
                                                     .result_nbytes = (size_t)nearest->nqueries *
-                                                                     nearest_query_nbytes(pass->capacity),
+                                                                     nearest_local_nbytes(pass->capacity),
                                                     .block_nbytes = (size_t)block_nbytes});
 }
 
