@@ -13,19 +13,11 @@ enum { MAX_DEPTH = 16, MAX_NLAZY = 256, MAX_TEXT_NBYTES = 1 << 16 };
 
 typedef struct lazy_calc {
     npyext_lazy base;
-    const char *text;
-    size_t text_nbytes;
     int noperands;
     npyext_operand *operands; /* those that are numbers stay closed */
     npyx_calc_operand *planned;
+    npyx_calc *calc;
 } lazy_calc;
-
-/* What one reader has opened. */
-typedef struct calc_reading {
-    npyx_host *host;
-    int noperands;
-    npyx_calc_operand operands[];
-} calc_reading;
 
 static npyx_status take_operand(lazy_calc *lazy, int i, const npyext_argument *argument, npyx_error *error) {
     npyx_calc_operand *planned = &lazy->planned[i];
@@ -47,65 +39,36 @@ static npyx_status calc_begin(npyext_lazy *base, const npyext_recipe *recipe, np
                               npyx_error *error) {
     lazy_calc *lazy = (lazy_calc *)base;
     npyx_host *host = &base->connection->host;
-    npyx_calc *calc = NULL;
+    const npyext_argument *text = &recipe->arguments[0];
     (void)info; /* what identifies the operands is in their handles */
     lazy->operands = npyx_alloc_array_zeroed(host, recipe->narguments, sizeof lazy->operands[0]);
     lazy->planned = npyx_alloc_array_zeroed(host, recipe->narguments, sizeof lazy->planned[0]);
     NPYX_TRY(npyx_check_memory(lazy->operands == NULL ? NULL : lazy->planned, error));
-    lazy->text = recipe->arguments[0].bytes;
-    lazy->text_nbytes = recipe->arguments[0].nbytes;
     for (; lazy->noperands < recipe->narguments - 1; lazy->noperands++)
         NPYX_TRY(take_operand(lazy, lazy->noperands, &recipe->arguments[lazy->noperands + 1], error));
     NPYX_TRY(
-        npyx_calc_plan(host, lazy->text, lazy->text_nbytes, lazy->planned, lazy->noperands, &calc, error));
+        npyx_calc_plan(host, text->bytes, text->nbytes, lazy->planned, lazy->noperands, &lazy->calc, error));
     const int64_t *shape;
-    base->array.dtype = npyx_dtype_copy(&base->array.arena, npyx_calc_dtype(calc));
-    base->array.ndim = npyx_calc_shape(calc, &shape);
+    base->array.dtype = npyx_calc_dtype(lazy->calc);
+    base->array.ndim = npyx_calc_shape(lazy->calc, &shape);
     memcpy(base->array.shape, shape, (size_t)base->array.ndim * sizeof shape[0]);
-    npyx_calc_free(calc);
-    return npyx_check_memory(base->array.dtype, error);
-}
-
-static void calc_end(void *ctx) {
-    calc_reading *reading = ctx;
-    for (int i = 0; i < reading->noperands; i++)
-        npyx_source_close(reading->operands[i].source);
-    npyx_free(reading->host, reading);
-}
-
-static npyx_status calc_open_operands(lazy_calc *lazy, calc_reading *reading, npyx_error *error) {
-    for (int i = 0; i < lazy->noperands; i++) {
-        const npyext_operand *operand = &lazy->operands[i];
-        if (!lazy->planned[i].is_number)
-            NPYX_TRY(npyx_archive_open_payload(operand->opened.archive, operand->index,
-                                               &reading->operands[i].source, error));
-    }
     return NPYX_OK;
 }
 
 static npyx_status calc_open(npyext_lazy *base, npyx_source **items, npyx_error *error) {
     lazy_calc *lazy = (lazy_calc *)base;
-    npyx_host *host = &base->connection->host;
-    npyx_calc *calc = NULL;
-    size_t operands_nbytes = (size_t)lazy->noperands * sizeof lazy->planned[0];
-    calc_reading *reading = npyx_alloc(host, sizeof *reading + operands_nbytes);
-    NPYX_TRY(npyx_check_memory(reading, error));
-    reading->host = host;
-    reading->noperands = lazy->noperands;
-    memcpy(reading->operands, lazy->planned, operands_nbytes);
-    npyx_status status = calc_open_operands(lazy, reading, error);
-    if (status == NPYX_OK)
-        status = npyx_calc_plan(host, lazy->text, lazy->text_nbytes, reading->operands, lazy->noperands,
-                                &calc, error);
-    if (status == NPYX_OK)
-        status = npyx_calc_open(calc, items, error);
-    if (status != NPYX_OK) {
-        calc_end(reading);
-        return status;
+    npyx_source *sources[NPYEXT_RECIPE_MAX_NARGUMENTS] = {NULL};
+    npyx_status status = NPYX_OK;
+    for (int i = 0; i < lazy->noperands && status == NPYX_OK; i++) {
+        const npyext_operand *operand = &lazy->operands[i];
+        if (!lazy->planned[i].is_number)
+            status = npyx_archive_open_payload(operand->opened.archive, operand->index, &sources[i], error);
     }
-    (*items)->on_close = calc_end;
-    (*items)->on_close_ctx = reading;
-    return NPYX_OK;
+    if (status == NPYX_OK)
+        return npyx_calc_open(lazy->calc, sources, items, error);
+    for (int i = 0; i < lazy->noperands; i++)
+        npyx_source_close(sources[i]);
+    return status;
 }
 
 static bool calc_is_untouched(npyext_lazy *base, int64_t tick) {
@@ -124,6 +87,7 @@ static void lazy_calc_close(npyext_lazy *base) {
     npyx_host *host = &base->connection->host;
     for (int i = 0; lazy->operands != NULL && i <= lazy->noperands; i++) /* one may have failed to open */
         npyext_operand_close(&lazy->operands[i]);
+    npyx_calc_free(lazy->calc);
     npyx_free(host, lazy->operands);
     npyx_free(host, lazy->planned);
 }

@@ -16,7 +16,6 @@ typedef struct npyx_calc_operand {
     bool is_number;
     npyx_plain_number number; /* if is_number */
     npyx_view view;           /* else: of a whole array */
-    npyx_source *source;      /* that the view's offsets refer to; only npyx_calc_open needs it */
 } npyx_calc_operand;
 
 typedef struct npyx_calc npyx_calc;
@@ -34,9 +33,10 @@ void npyx_calc_free(npyx_calc *calc);
 const npyx_dtype *npyx_calc_dtype(const npyx_calc *calc);
 int npyx_calc_shape(const npyx_calc *calc, const int64_t **shape);
 
-/* Its items as a source, which owns the plan from here on (freed on failure, too); the operands' sources must
- * outlive it. Operands of up to NPYX_HELD_NBYTES are read into memory if they are broadcast or not in C
- * order. */
-npyx_status npyx_calc_open(npyx_calc *calc, npyx_source **opened, npyx_error *error);
+/* Its items as a source. sources, by operand: those that the views' offsets refer to, NULL for numbers; they
+ * are owned from here on, and closed on failure, too. The plan must outlive the source. Operands of up to
+ * NPYX_HELD_NBYTES are read into memory if they are broadcast or not in C order. */
+npyx_status npyx_calc_open(const npyx_calc *calc, npyx_source *const *sources, npyx_source **opened,
+                           npyx_error *error);
 
 #endif

@@ -43,7 +43,7 @@ enum { SPARE_ARGUMENT, SPARE_MADE = 3, SPARE_BYTES, NSPARE };
 
 typedef struct calc_source {
     npyx_source base;
-    npyx_calc *calc;
+    const npyx_calc *calc;
     calc_input *inputs; /* by operand */
     int64_t block_nelem;
     int nstates;
@@ -459,9 +459,10 @@ static npyx_status calc_check(const npyx_source *base, npyx_error *error) {
 
 static void calc_close(npyx_source *base) {
     calc_source *source = (calc_source *)base;
-    for (int i = 0; source->inputs != NULL && i < source->calc->noperands; i++) {
+    for (int i = 0; i < source->calc->noperands; i++) {
         npyx_item_walk_clear(&source->inputs[i].walk);
         npyx_free(base->host, source->inputs[i].held);
+        npyx_source_close(source->inputs[i].source);
     }
     for (int i = 0; i < source->nstates; i++) {
         npyx_free(base->host, source->states[i].memory);
@@ -469,7 +470,6 @@ static void calc_close(npyx_source *base) {
     }
     npyx_free(base->host, source->inputs);
     npyx_free(base->host, source->states);
-    npyx_calc_free(source->calc);
 }
 
 static const npyx_source_ops calc_ops = {.read = calc_read,
@@ -533,7 +533,6 @@ static npyx_status open_input(calc_source *source, int operand, npyx_error *erro
     const npyx_calc_operand *from = &calc->operands[operand];
     if (from->is_number)
         return NPYX_OK;
-    input->source = from->source;
     input->view = from->view;
     input->dtype = *from->view.dtype;
     input->view.dtype = &input->dtype;
@@ -543,9 +542,9 @@ static npyx_status open_input(calc_source *source, int operand, npyx_error *erro
     bool is_in_order = nelem == calc->nelem && npyx_view_is_contiguous(&input->view);
     if (is_in_order) {
         input->way = INPUT_IN_FILE;
-        source->base.is_forward |= from->source->is_forward;
-        source->base.is_inflated |= from->source->is_inflated;
-        source->base.is_concurrent &= from->source->is_concurrent && !from->source->wants_order;
+        source->base.is_forward |= input->source->is_forward;
+        source->base.is_inflated |= input->source->is_inflated;
+        source->base.is_concurrent &= input->source->is_concurrent && !input->source->wants_order;
         return NPYX_OK;
     }
     if (nelem <= NPYX_HELD_NBYTES / input->dtype.itemsize && calc->nelem > 0)
@@ -594,10 +593,16 @@ static npyx_status open_states(calc_source *source, npyx_error *error) {
     return NPYX_OK;
 }
 
-npyx_status npyx_calc_open(npyx_calc *calc, npyx_source **opened, npyx_error *error) {
-    calc_source *source = npyx_alloc_zeroed(calc->host, sizeof *source);
-    if (source == NULL) {
-        npyx_calc_free(calc);
+npyx_status npyx_calc_open(const npyx_calc *calc, npyx_source *const *sources, npyx_source **opened,
+                           npyx_error *error) {
+    npyx_host *host = calc->host;
+    calc_source *source = npyx_alloc_zeroed(host, sizeof *source);
+    calc_input *inputs = npyx_alloc_array_zeroed(host, calc->noperands + 1, sizeof *inputs);
+    if (source == NULL || inputs == NULL) {
+        npyx_free(host, source);
+        npyx_free(host, inputs);
+        for (int i = 0; i < calc->noperands; i++)
+            npyx_source_close(sources[i]);
         return npyx_fail_nomem(error);
     }
     source->base = (npyx_source){.ops = &calc_ops,
@@ -607,8 +612,10 @@ npyx_status npyx_calc_open(npyx_calc *calc, npyx_source **opened, npyx_error *er
                                  .has_gaps = true};
     source->calc = calc;
     source->block_nelem = choose_block(calc);
-    source->inputs = npyx_alloc_array_zeroed(calc->host, calc->noperands + 1, sizeof source->inputs[0]);
-    npyx_status status = npyx_check_memory(source->inputs, error);
+    source->inputs = inputs;
+    for (int i = 0; i < calc->noperands; i++)
+        inputs[i].source = sources[i];
+    npyx_status status = NPYX_OK;
     for (int i = 0; i < calc->noperands && status == NPYX_OK; i++)
         status = open_input(source, i, error);
     source->base.is_concurrent &= calc->nelem > source->block_nelem;

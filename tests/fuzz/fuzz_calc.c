@@ -65,7 +65,6 @@ static void take_operand(fuzz_input *input, fuzz_host *fuzz, npyx_calc_operand *
     file->dtype = take_dtype(input);
     take_array(input, fuzz, file);
     npyx_view_of_array(&file->array, &operand->view);
-    operand->source = file->source;
 }
 
 /* Pieces that begin and end within items, in any order, have the bytes of the whole. */
@@ -81,7 +80,9 @@ static void check_pieces(npyx_source *source, const uint8_t *whole, fuzz_input *
     }
 }
 
-static void check_items(npyx_calc *calc, const char *text, size_t text_nbytes, fuzz_input *input) {
+/* The operands' sources go to what is made of them. */
+static void check_items(const npyx_calc *calc, operand_file *files, int nfiles, size_t text_nbytes,
+                        fuzz_input *input) {
     const int64_t *shape;
     int64_t nelem = 1;
     npyx_error error = {0};
@@ -91,11 +92,14 @@ static void check_items(npyx_calc *calc, const char *text, size_t text_nbytes, f
     fuzz_require(ndim >= 0 && ndim <= NPYX_MAX_NDIM && dtype.itemsize > 0 && npyx_dtype_is_native(&dtype));
     for (int axis = 0; axis < ndim; axis++)
         nelem *= shape[axis];
-    if (nelem > MAX_NELEM) {
-        npyx_calc_free(calc);
+    if (nelem > MAX_NELEM)
         return;
+    npyx_source *sources[MAX_NOPERANDS] = {NULL};
+    for (int i = 0; i < nfiles; i++) {
+        sources[i] = files[i].source;
+        files[i].source = NULL;
     }
-    npyx_status status = npyx_calc_open(calc, &source, &error);
+    npyx_status status = npyx_calc_open(calc, sources, &source, &error);
     if (status == NPYX_OK) {
         fuzz_require(source->nbytes == nelem * dtype.itemsize);
         uint8_t *whole = malloc((size_t)source->nbytes + 1);
@@ -108,7 +112,6 @@ static void check_items(npyx_calc *calc, const char *text, size_t text_nbytes, f
     /* an item that has no result */
     fuzz_require(status == NPYX_OK || (status == NPYX_INVALID && error.message[0] != '\0'));
     fuzz_require(status == NPYX_OK || (error.off >= -1 && error.off <= (int64_t)text_nbytes));
-    (void)text;
 }
 
 void fuzz_target(const uint8_t *data, size_t size) {
@@ -125,9 +128,10 @@ void fuzz_target(const uint8_t *data, size_t size) {
     char *text = fuzz_copy(input.bytes, input.nbytes);
     npyx_status status = npyx_calc_plan(&fuzz.host, text, input.nbytes, operands, noperands, &calc, &error);
     if (status == NPYX_OK)
-        check_items(calc, text, input.nbytes, &input);
+        check_items(calc, files, noperands, input.nbytes, &input);
     else
         fuzz_require(error.message[0] != '\0' && error.off >= -1 && error.off <= (int64_t)input.nbytes);
+    npyx_calc_free(calc);
     free(text);
     for (int i = 0; i < noperands; i++) {
         npyx_source_close(files[i].source);
