@@ -1,7 +1,7 @@
 /*
  * A view without gaps is a range of its source, and other threads may read it. Any other is walked, in the
- * caller's thread. Numbers are converted in small blocks of stored items, by threads, too; of all else only
- * the order of bytes can change.
+ * caller's thread. Numbers are converted in small blocks of stored items, by threads, too; all else is
+ * copied, and only the order of bytes can change.
  */
 #include "view_source.h"
 
@@ -17,59 +17,12 @@ typedef struct view_source {
     npyx_view view;
     npyx_dtype from; /* the view's */
     npyx_dtype to;
-    bool swaps; /* the order of bytes */
+    bool is_converted;
+    bool swaps; /* if not: the order of bytes */
     bool is_contiguous;
+    uint8_t *cut_item; /* room for one of more than MAX_ITEM_NBYTES; NULL: not needed yet */
     npyx_item_walk walk;
 } view_source;
-
-/* ---- items in their own dtype, but in another order, of items or of bytes ---- */
-
-static npyx_status walk_items(view_source *source, int64_t first, int64_t nelem, uint8_t *out,
-                              npyx_error *error) {
-    NPYX_TRY(npyx_item_walk_copy(&source->walk, first, nelem, out, error));
-    if (source->swaps) { /* to little-endian, and from there to the other order */
-        npyx_element_swap(&source->from, out, nelem);
-        npyx_element_swap(&source->to, out, nelem);
-    }
-    return NPYX_OK;
-}
-
-/* Items that are cut at an end of a range are read whole, one at a time. */
-static npyx_status walk_cut_item(view_source *source, int64_t off, uint8_t *out, size_t nbytes,
-                                 npyx_error *error) {
-    int64_t itemsize = source->to.itemsize;
-    uint8_t *item = npyx_alloc(source->base.host, (size_t)itemsize);
-    NPYX_TRY(npyx_check_memory(item, error));
-    npyx_status status = walk_items(source, off / itemsize, 1, item, error);
-    if (status == NPYX_OK)
-        memcpy(out, item + off % itemsize, nbytes);
-    npyx_free(source->base.host, item);
-    return status;
-}
-
-static npyx_status walked_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes,
-                               size_t *read_nbytes, npyx_error *error) {
-    view_source *source = (view_source *)base;
-    uint8_t *out = bytes;
-    size_t itemsize = (size_t)source->to.itemsize;
-    for (*read_nbytes = 0; *read_nbytes < nbytes;) {
-        size_t left_nbytes = nbytes - *read_nbytes, cut_nbytes = (size_t)off % itemsize;
-        size_t some_nbytes = left_nbytes - left_nbytes % itemsize;
-        if (cut_nbytes > 0 || some_nbytes == 0) {
-            some_nbytes = itemsize - cut_nbytes < left_nbytes ? itemsize - cut_nbytes : left_nbytes;
-            NPYX_TRY(walk_cut_item(source, off, out, some_nbytes, error));
-        } else {
-            NPYX_TRY(
-                walk_items(source, off / (int64_t)itemsize, (int64_t)(some_nbytes / itemsize), out, error));
-        }
-        out += some_nbytes;
-        off += (int64_t)some_nbytes;
-        *read_nbytes += some_nbytes;
-    }
-    return NPYX_OK;
-}
-
-/* ---- converted items ---- */
 
 /* Stored items from number `first` on. aside: in another thread; NULL if they cannot be read there. */
 static npyx_status stored_items(view_source *source, bool is_aside, int64_t first, int64_t nelem,
@@ -86,19 +39,39 @@ static npyx_status stored_items(view_source *source, bool is_aside, int64_t firs
     return npyx_item_walk_copy(&source->walk, first, nelem, room, error);
 }
 
-static npyx_status convert_range(view_source *source, bool is_aside, int64_t off, uint8_t *out, size_t nbytes,
-                                 uint32_t *crc32, npyx_error *error) {
-    uint8_t room[BLOCK_NBYTES], item[MAX_ITEM_NBYTES];
+/* Items from number `first` on as they are in the result. */
+static npyx_status make_items(view_source *source, bool is_aside, int64_t first, int64_t nelem, uint8_t *out,
+                              uint32_t *crc32, npyx_error *error) {
+    uint8_t room[BLOCK_NBYTES];
+    const uint8_t *items = NULL;
+    if (source->is_converted) {
+        NPYX_TRY(stored_items(source, is_aside, first, nelem, room, &items, crc32, error));
+        return npyx_convert_items(&source->from, items, nelem, &source->to, out, first, NULL, error);
+    }
+    NPYX_TRY(npyx_item_walk_copy(&source->walk, first, nelem, out, error));
+    if (source->swaps) { /* to little-endian, and from there to the other order */
+        npyx_element_swap(&source->from, out, nelem);
+        npyx_element_swap(&source->to, out, nelem);
+    }
+    return NPYX_OK;
+}
+
+/* Items that are cut at an end of the range are made whole, one at a time. */
+static npyx_status make_range(view_source *source, bool is_aside, int64_t off, uint8_t *out, size_t nbytes,
+                              uint32_t *crc32, npyx_error *error) {
+    uint8_t few[MAX_ITEM_NBYTES];
     const int64_t itemsize = source->to.itemsize, end = off + (int64_t)nbytes;
-    const int64_t most_nelem = BLOCK_NBYTES / source->from.itemsize;
+    const int64_t most_nelem = source->is_converted ? BLOCK_NBYTES / source->from.itemsize : INT64_MAX;
     while (off < end) {
         int64_t first = off / itemsize, nelem = (end - off) / itemsize, cut_nbytes = off % itemsize;
         bool is_cut = cut_nbytes > 0 || nelem == 0;
-        const uint8_t *items = NULL;
         nelem = is_cut ? 1 : nelem < most_nelem ? nelem : most_nelem;
-        NPYX_TRY(stored_items(source, is_aside, first, nelem, room, &items, crc32, error));
-        NPYX_TRY(npyx_convert_items(&source->from, items, nelem, &source->to, is_cut ? item : out, first,
-                                    NULL, error));
+        if (is_cut && itemsize > MAX_ITEM_NBYTES && source->cut_item == NULL) {
+            source->cut_item = npyx_alloc(source->base.host, (size_t)itemsize);
+            NPYX_TRY(npyx_check_memory(source->cut_item, error));
+        }
+        uint8_t *item = itemsize > MAX_ITEM_NBYTES ? source->cut_item : few;
+        NPYX_TRY(make_items(source, is_aside, first, nelem, is_cut ? item : out, crc32, error));
         int64_t done_nbytes = nelem * itemsize - cut_nbytes;
         done_nbytes = done_nbytes < end - off ? done_nbytes : end - off;
         if (is_cut)
@@ -109,22 +82,22 @@ static npyx_status convert_range(view_source *source, bool is_aside, int64_t off
     return NPYX_OK;
 }
 
-static npyx_status converted_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes,
-                                  size_t *read_nbytes, npyx_error *error) {
+static npyx_status view_read(npyx_source *base, int64_t off, void *bytes, size_t nbytes, size_t *read_nbytes,
+                             npyx_error *error) {
     *read_nbytes = nbytes;
-    return convert_range((view_source *)base, false, off, bytes, nbytes, NULL, error);
+    return make_range((view_source *)base, false, off, bytes, nbytes, NULL, error);
 }
 
-static const uint8_t *converted_read_aside(const npyx_source *base, int64_t off, void *scratch, size_t nbytes,
-                                           uint32_t *crc32) {
+static const uint8_t *view_read_aside(const npyx_source *base, int64_t off, void *scratch, size_t nbytes,
+                                      uint32_t *crc32) {
     npyx_error error; /* whoever reads the items again meets the fault */
-    return convert_range((view_source *)base, true, off, scratch, nbytes, crc32, &error) == NPYX_OK ? scratch
-                                                                                                    : NULL;
+    return make_range((view_source *)base, true, off, scratch, nbytes, crc32, &error) == NPYX_OK ? scratch
+                                                                                                 : NULL;
 }
 
 /* Counted where the bytes are, in the payload. */
-static npyx_status converted_account(npyx_source *base, int64_t off, const uint8_t *bytes, size_t nbytes,
-                                     uint32_t crc32, npyx_error *error) {
+static npyx_status view_account(npyx_source *base, int64_t off, const uint8_t *bytes, size_t nbytes,
+                                uint32_t crc32, npyx_error *error) {
     view_source *source = (view_source *)base;
     int64_t itemsize = source->to.itemsize, first = off / itemsize;
     int64_t nelem = (off + (int64_t)nbytes + itemsize - 1) / itemsize - first;
@@ -133,8 +106,6 @@ static npyx_status converted_account(npyx_source *base, int64_t off, const uint8
                                          NULL, (size_t)(nelem * source->from.itemsize), crc32, error);
 }
 
-/* ---- both ---- */
-
 static npyx_status view_check(const npyx_source *base, npyx_error *error) {
     return npyx_source_check(((const view_source *)base)->payload, error);
 }
@@ -142,15 +113,15 @@ static npyx_status view_check(const npyx_source *base, npyx_error *error) {
 static void view_close(npyx_source *base) {
     view_source *source = (view_source *)base;
     npyx_item_walk_clear(&source->walk);
+    npyx_free(base->host, source->cut_item);
     npyx_source_close(source->payload);
 }
 
-static const npyx_source_ops walked_ops = {.read = walked_read, .close = view_close, .check = view_check};
-static const npyx_source_ops converted_ops = {.read = converted_read,
-                                              .close = view_close,
-                                              .read_aside = converted_read_aside,
-                                              .account = converted_account,
-                                              .check = view_check};
+static const npyx_source_ops view_ops = {.read = view_read,
+                                         .close = view_close,
+                                         .read_aside = view_read_aside,
+                                         .account = view_account,
+                                         .check = view_check};
 
 /* Whether items of one dtype are those of the other, to the byte. Fields differ in byte order each for
  * itself. */
@@ -186,10 +157,11 @@ npyx_status npyx_view_source_open(npyx_source *payload, const npyx_view *view, c
     source->from = *view->dtype;
     source->to = *dtype;
     source->view.dtype = &source->from;
+    source->is_converted = is_converted;
     source->swaps = swaps;
     source->is_contiguous = is_contiguous;
     source->walk = (npyx_item_walk){.source = payload, .view = source->view};
-    source->base = (npyx_source){.ops = is_converted ? &converted_ops : &walked_ops,
+    source->base = (npyx_source){.ops = &view_ops,
                                  .host = payload->host,
                                  .nbytes = npyx_view_nelem(view) * dtype->itemsize,
                                  .is_forward = payload->is_forward || !is_contiguous,
