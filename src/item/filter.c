@@ -1,12 +1,12 @@
 /*
- * A comparison becomes bounds: integers between two int64_t, reals between two doubles, both included.
- * Integers and floats below 32 bits then become ranges of bit patterns, at most two of which pass:
+ * A comparison becomes bounds: integers between two int64_t, reals between two doubles, both included. These
+ * become ranges of bit patterns, at most three of which pass:
  *
  *     int8 >= -3           00..7f pass, 80..fc fail, fd..ff pass: one range, fd to 7f, across the largest
  *     float16 in [-1, 2]   0000..4000 (0 to 2) and 8000..bc00 (-0 to -1)
  *
- * so that one kernel serves them all. The bounds are exact, even between integers and doubles (as in SQLite's
- * sqlite3IntFloatCompare); where SQL sees another value than the bits say, more is let through.
+ * so that one kernel serves all types of a width. The bounds are exact, even between integers and doubles (as
+ * in SQLite's sqlite3IntFloatCompare); where SQL sees another value than the bits say, more is let through.
  */
 #include "filter.h"
 
@@ -65,10 +65,14 @@ int npyx_operand_compare(npyx_operand a, npyx_operand b) {
                      : (a.integer > b.integer) - (a.integer < b.integer);
 }
 
+static bounds bounds_of_all(domain seen_as) {
+    return seen_as == DOMAIN_REAL ? (bounds){-INFINITE_PLACE, INFINITE_PLACE}
+                                  : (bounds){INT64_MIN, INT64_MAX};
+}
+
 /* For NOT_EQUAL, the bounds to be outside of. */
 static bounds bounds_of(domain seen_as, npyx_comparison comparison, npyx_operand operand) {
-    const bounds none = {1, 0}, every = seen_as == DOMAIN_REAL ? (bounds){-INFINITE_PLACE, INFINITE_PLACE}
-                                                               : (bounds){INT64_MIN, INT64_MAX};
+    const bounds none = {1, 0}, every = bounds_of_all(seen_as);
     bool is_upward = comparison == NPYX_GREATER || comparison == NPYX_GREATER_EQUAL;
     bool is_downward = comparison == NPYX_LESS || comparison == NPYX_LESS_EQUAL;
     npyx_operand nearest = operand;
@@ -123,47 +127,34 @@ static void add_texts(npyx_filter *filter) {
         add_range(filter, (uint64_t)INT64_MAX + 1, UINT64_MAX);
 }
 
-/* Finishes the ranges: joins two that meet across the largest pattern. */
-static void finish_ranges(npyx_filter *filter) {
-    uint64_t mask = UINT64_MAX >> (64 - 8 * filter->dtype->itemsize);
-    npyx_pattern_range *ranges = filter->ranges;
-    if (filter->nranges == 2 && ((ranges[1].high + 1 - ranges[0].low) & mask) == 0) {
-        ranges[0].low = ranges[1].low;
-        filter->nranges = 1;
-    }
-    filter->is_by_pattern = true;
-    filter->passes_none = filter->nranges == 0;
-    filter->passes_all = filter->nranges == 1 && ((ranges[0].high - ranges[0].low) & mask) == mask;
-}
-
-static void set_integers(npyx_filter *filter, bounds wanted) {
-    if (filter->wants_null) {
-        if (npyx_type_is_date(filter->dtype->type))
-            add_range(filter, (uint64_t)NPYX_NAT, (uint64_t)NPYX_NAT);
-    } else if (!filter->is_negated) {
-        add_integers(filter, wanted.low, wanted.high);
-    } else if (wanted.low > wanted.high) {
-        add_integers(filter, INT64_MIN, INT64_MAX);
-    } else {
-        if (wanted.low > INT64_MIN)
-            add_integers(filter, INT64_MIN, wanted.low - 1);
-        if (wanted.high < INT64_MAX)
-            add_integers(filter, wanted.high + 1, INT64_MAX);
-    }
-    if (filter->dtype->type == NPYX_U8 && !filter->wants_null)
-        add_texts(filter);
-    finish_ranges(filter);
-}
-
 /* ---- reals ---- */
 
-/* The largest magnitude of a narrow float: magnitudes are patterns without sign, ordered as their values,
- * with the infinity last; 0 for types whose patterns are not. */
+/* The largest magnitude of a float: magnitudes are patterns without sign, ordered as their values, with the
+ * infinity last; 0 for types whose patterns are not. */
 static uint64_t largest_magnitude(npyx_type type) {
     const npyx_narrow *narrow = npyx_narrow_of(type);
-    if (narrow == NULL || narrow->kind > NPYX_NARROW_FN)
-        return 0;
-    return narrow->kind == NPYX_NARROW_FN ? 0x7e : npyx_narrow_exponent(narrow);
+    if (narrow == NULL)
+        return type == NPYX_F4 ? 0x7f800000 : type == NPYX_F8 ? (uint64_t)INFINITE_PLACE : 0;
+    return narrow->kind == NPYX_NARROW_FN     ? 0x7e
+           : narrow->kind == NPYX_NARROW_IEEE ? npyx_narrow_exponent(narrow)
+                                              : 0;
+}
+
+static double real_of_magnitude(npyx_type type, uint64_t magnitude) {
+    if (type == NPYX_F8)
+        return npyx_f64_of_bits(magnitude);
+    if (type == NPYX_F4)
+        return (double)npyx_load_f32(&(uint32_t){(uint32_t)magnitude}, NPYX_HOST_IS_BIG_ENDIAN);
+    return (double)npyx_narrow_of(type)->to_f32((uint16_t)magnitude);
+}
+
+/* The type whose patterns are compared. */
+static npyx_type pattern_type(const npyx_filter *filter) {
+    return filter->is_widened ? NPYX_F8 : filter->dtype->type;
+}
+
+static int64_t pattern_nbytes(const npyx_filter *filter) {
+    return npyx_types[pattern_type(filter)].itemsize;
 }
 
 /* The number of magnitudes whose values are below value, or also equal to it (or_equal). */
@@ -171,7 +162,7 @@ static uint64_t count_magnitudes(npyx_type type, double value, bool or_equal) {
     uint64_t first = 0, end = largest_magnitude(type) + 1;
     while (first < end) {
         uint64_t middle = first + (end - first) / 2;
-        double there = (double)npyx_narrow_of(type)->to_f32((uint16_t)middle);
+        double there = real_of_magnitude(type, middle);
         if (there < value || (or_equal && there == value))
             first = middle + 1;
         else
@@ -183,46 +174,68 @@ static uint64_t count_magnitudes(npyx_type type, double value, bool or_equal) {
 static void add_magnitudes(npyx_filter *filter, double low, double high, uint64_t sign) {
     if (low > high || high < 0)
         return;
-    uint64_t first = count_magnitudes(filter->dtype->type, low, false);
-    uint64_t end = count_magnitudes(filter->dtype->type, high, true);
+    uint64_t first = count_magnitudes(pattern_type(filter), low, false);
+    uint64_t end = count_magnitudes(pattern_type(filter), high, true);
     if (first < end)
         add_range(filter, sign | first, sign | (end - 1));
 }
 
-/* The bounds of a narrow float as patterns of positive and of negative values. */
-static void set_narrow(npyx_filter *filter) {
-    uint64_t sign = (uint64_t)1 << (8 * filter->dtype->itemsize - 1);
-    if (filter->wants_null) {
-        uint64_t nan = largest_magnitude(filter->dtype->type) + 1;
-        add_range(filter, nan, sign - 1);
-        add_range(filter, sign | nan, sign | (sign - 1));
-    } else {
-        add_magnitudes(filter, filter->low, filter->high, 0);
-        add_magnitudes(filter, -filter->high, -filter->low, sign);
-    }
-    finish_ranges(filter);
+/* The reals between two places as patterns of positive and of negative values. */
+static void add_reals(npyx_filter *filter, int64_t low, int64_t high) {
+    const double least = real_at_place(low), greatest = real_at_place(high);
+    if (low > high)
+        return;
+    add_magnitudes(filter, least, greatest, 0);
+    add_magnitudes(filter, -greatest, -least, (uint64_t)1 << (8 * pattern_nbytes(filter) - 1));
 }
 
-static void set_reals(npyx_filter *filter, bounds wanted) {
-    bool is_empty = wanted.low > wanted.high;
-    filter->low = is_empty ? (double)INFINITY : real_at_place(wanted.low);
-    filter->high = is_empty ? -(double)INFINITY : real_at_place(wanted.high);
-    /* all but one value of a narrow float would be three ranges */
-    if (!filter->is_negated && largest_magnitude(filter->dtype->type) > 0)
-        set_narrow(filter);
-    else
-        filter->passes_none = is_empty && !filter->is_negated;
+/* ---- either ---- */
+
+static void add_nulls(npyx_filter *filter, domain seen_as) {
+    const uint64_t sign = (uint64_t)1 << (8 * pattern_nbytes(filter) - 1);
+    const uint64_t nan = largest_magnitude(pattern_type(filter)) + 1;
+    if (npyx_type_is_date(filter->dtype->type))
+        add_range(filter, (uint64_t)NPYX_NAT, (uint64_t)NPYX_NAT);
+    if (seen_as == DOMAIN_INTEGER)
+        return;
+    add_range(filter, nan, sign - 1);
+    add_range(filter, sign | nan, sign | (sign - 1));
+}
+
+/* Sets the ranges; is_negated: of what is outside the bounds. Those that meet across the largest pattern are
+ * joined. */
+static void set_ranges(npyx_filter *filter, domain seen_as, bounds wanted, bool is_negated) {
+    const bounds every = bounds_of_all(seen_as);
+    void (*add)(npyx_filter *, int64_t, int64_t) = seen_as == DOMAIN_REAL ? add_reals : add_integers;
+    if (!is_negated) {
+        add(filter, wanted.low, wanted.high);
+    } else if (wanted.low > wanted.high) {
+        add(filter, every.low, every.high);
+    } else {
+        if (wanted.low > every.low)
+            add(filter, every.low, wanted.low - 1);
+        if (wanted.high < every.high)
+            add(filter, wanted.high + 1, every.high);
+    }
+    if (filter->dtype->type == NPYX_U8)
+        add_texts(filter);
+    const uint64_t mask = UINT64_MAX >> (64 - 8 * pattern_nbytes(filter));
+    npyx_pattern_range *ranges = filter->ranges, *last = &ranges[filter->nranges - 1];
+    if (filter->nranges > 1 && ((last->high + 1 - ranges[0].low) & mask) == 0) {
+        ranges[0].low = last->low;
+        filter->nranges--;
+    }
+    filter->passes_all = filter->nranges == 1 && ((ranges[0].high - ranges[0].low) & mask) == mask;
 }
 
 void npyx_filter_init(npyx_filter *filter, const npyx_dtype *dtype, npyx_component component,
                       npyx_comparison comparison, const npyx_operand *operands, size_t noperands) {
     const domain seen_as = domain_of(dtype, component);
-    *filter = (npyx_filter){.dtype = dtype,
-                            .component = component,
-                            .passes_all = seen_as == DOMAIN_NONE,
-                            .wants_null = comparison == NPYX_IS_NULL,
-                            .is_negated = comparison == NPYX_NOT_EQUAL};
+    *filter = (npyx_filter){.dtype = dtype, .component = component, .passes_all = seen_as == DOMAIN_NONE};
     bounds all = {INT64_MAX, INT64_MIN};
+    if (seen_as == DOMAIN_NONE)
+        return;
+    filter->is_widened = seen_as == DOMAIN_REAL && largest_magnitude(dtype->type) == 0;
     for (size_t i = 0; i < noperands; i++) {
         bounds one = bounds_of(seen_as, comparison, operands[i]);
         if (one.low > one.high)
@@ -230,10 +243,11 @@ void npyx_filter_init(npyx_filter *filter, const npyx_dtype *dtype, npyx_compone
         all.low = one.low < all.low ? one.low : all.low;
         all.high = one.high > all.high ? one.high : all.high;
     }
-    if (seen_as == DOMAIN_INTEGER)
-        set_integers(filter, all);
-    else if (seen_as == DOMAIN_REAL)
-        set_reals(filter, all);
+    if (comparison == NPYX_IS_NULL)
+        add_nulls(filter, seen_as);
+    else
+        set_ranges(filter, seen_as, all, comparison == NPYX_NOT_EQUAL);
+    filter->passes_none = filter->nranges == 0;
 }
 
 void npyx_filter_init_equal(npyx_filter *filter, const npyx_dtype *dtype, const uint8_t *item) {
@@ -252,17 +266,6 @@ void npyx_filter_init_equal(npyx_filter *filter, const npyx_dtype *dtype, const 
  * Most filters let few items through. So 64 items are first tested together, as vectors whose results are
  * only ORed; bits are computed, one by one but without a branch, only if something passes.
  */
-
-/* The least float that is not below value. If no float is within the bounds, the least and the greatest
- * cross: nothing is between them, and everything is outside of them. */
-static float least_f32_from(double value) {
-    float nearest = (float)value;
-    return (double)nearest < value ? nextafterf(nearest, (float)INFINITY) : nearest;
-}
-
-static float greatest_f32_to(double value) {
-    return -least_f32_from(-value);
-}
 
 #define FILTER_TARGET
 #define FILTER_SUFFIX portable
@@ -288,24 +291,11 @@ typedef union group {
 
 _Static_assert(NPYX_BLOCK_NELEM == 64, "a block is a word of the bitmap");
 
-static npyx_lane lane_of(const npyx_filter *filter) {
-    if (filter->is_by_pattern)
-        return (npyx_lane)__builtin_ctzll((uint64_t)filter->dtype->itemsize);
-    return filter->dtype->type == NPYX_F4 && npyx_dtype_is_native(filter->dtype) ? NPYX_LANE_F4
-                                                                                 : NPYX_LANE_F8;
-}
-
-/* Whether the items are in the kernel's form, except for their byte order. */
-static bool is_lane(const npyx_filter *filter) {
-    npyx_type type = filter->dtype->type;
-    return filter->is_by_pattern || type == NPYX_F8 || lane_of(filter) == NPYX_LANE_F4;
-}
-
 /* Copies at most 64 items, or one part of each, to the kernel's form. */
 static void load_group(const npyx_filter *filter, const uint8_t *items, int64_t nelem, group *out) {
     const npyx_dtype *dtype = filter->dtype;
     const size_t itemsize = (size_t)dtype->itemsize;
-    if (is_lane(filter)) {
+    if (!filter->is_widened) {
         memcpy(out->bytes, items, (size_t)nelem * itemsize);
         if (!npyx_dtype_is_native(dtype))
             npyx_swap_words(out->bytes, itemsize, (size_t)nelem);
@@ -333,9 +323,12 @@ void npyx_filter_apply(const npyx_filter *filter, const uint8_t *items, int64_t 
     if (filter->passes_all)
         return;
     bool is_text = filter->equal != NULL;
-    npyx_filter_kernel *kernel = is_text ? NULL : npyx_filter_kernel_of(lane_of(filter), npyx_simd_here());
+    npyx_filter_kernel *kernel = NULL;
+    if (!is_text)
+        kernel = npyx_filter_kernel_of((npyx_lane)__builtin_ctzll((uint64_t)pattern_nbytes(filter)),
+                                       npyx_simd_here());
     int64_t first = 0;
-    if (!filter->passes_none && !is_text && is_lane(filter) && npyx_dtype_is_native(filter->dtype)) {
+    if (!filter->passes_none && !is_text && !filter->is_widened && npyx_dtype_is_native(filter->dtype)) {
         kernel(filter, items, nelem / 64, bitmap);
         first = nelem / 64 * 64;
     }

@@ -44,14 +44,10 @@ typedef struct npyx_filter {
     npyx_component component;
     bool passes_all;  /* every item is let through */
     bool passes_none; /* no item of the dtype satisfies it */
-    /* Integers, dates and most comparisons of floats below 32 bits: items in any of the ranges pass. */
-    bool is_by_pattern;
-    int nranges; /* 1 or 2 */
-    npyx_pattern_range ranges[2];
-    /* All others: items from low to high, both included, pass, or those outside. */
-    bool is_negated; /* those outside pass, but NULL does not */
-    bool wants_null; /* the bounds do not matter */
-    double low, high;
+    /* Numbers: items in any of the ranges pass. */
+    bool is_widened; /* the patterns are those of the doubles that items become */
+    int nranges;
+    npyx_pattern_range ranges[3];
     /* Texts: items that equal these itemsize bytes pass. NULL: a comparison of numbers. */
     const uint8_t *equal;
 } npyx_filter;
@@ -81,16 +77,8 @@ void npyx_filter_apply(const npyx_filter *filter, const uint8_t *items, int64_t 
 typedef void npyx_filter_kernel(const npyx_filter *filter, const uint8_t *items, int64_t nwords,
                                 uint64_t *bitmap);
 
-/* The kinds of loops. The pattern lanes use the filter's ranges, F4 and F8 its bounds. */
-typedef enum npyx_lane {
-    NPYX_LANE_8,
-    NPYX_LANE_16,
-    NPYX_LANE_32,
-    NPYX_LANE_64,
-    NPYX_LANE_F4,
-    NPYX_LANE_F8,
-    NPYX_NLANES
-} npyx_lane;
+/* The kinds of loops, by the bits of a pattern. */
+typedef enum npyx_lane { NPYX_LANE_8, NPYX_LANE_16, NPYX_LANE_32, NPYX_LANE_64, NPYX_NLANES } npyx_lane;
 
 /* simd: npyx_simd_here(), or a lower one. */
 npyx_filter_kernel *npyx_filter_kernel_of(npyx_lane lane, npyx_simd simd);

@@ -29,25 +29,12 @@
 #define FILTER_LANE int64_t
 #include "filter_pattern_template.h"
 
-#define FILTER_KIND        f32
-#define FILTER_ITEM        float
-#define FILTER_LANE        int32_t
-#define FILTER_LEAST_FROM  least_f32_from
-#define FILTER_GREATEST_TO greatest_f32_to
-#include "filter_float_template.h"
-
-#define FILTER_KIND               f64
-#define FILTER_ITEM               double
-#define FILTER_LANE               int64_t
-#define FILTER_LEAST_FROM(value)  (value)
-#define FILTER_GREATEST_TO(value) (value)
-#include "filter_float_template.h"
-
 #define FILTER_KERNEL(kind) NPYX_JOIN(filter_kernel, kind, FILTER_SUFFIX)
 static npyx_filter_kernel *const NPYX_JOIN(filter, kernels, FILTER_SUFFIX)[NPYX_NLANES] = {
-    [NPYX_LANE_8] = FILTER_KERNEL(u8),   [NPYX_LANE_16] = FILTER_KERNEL(u16),
-    [NPYX_LANE_32] = FILTER_KERNEL(u32), [NPYX_LANE_64] = FILTER_KERNEL(u64),
-    [NPYX_LANE_F4] = FILTER_KERNEL(f32), [NPYX_LANE_F8] = FILTER_KERNEL(f64)};
+    [NPYX_LANE_8] = FILTER_KERNEL(u8),
+    [NPYX_LANE_16] = FILTER_KERNEL(u16),
+    [NPYX_LANE_32] = FILTER_KERNEL(u32),
+    [NPYX_LANE_64] = FILTER_KERNEL(u64)};
 
 #undef FILTER_TARGET
 #undef FILTER_SUFFIX

@@ -1,6 +1,6 @@
 /*
- * The loop of one comparison over items of one kind. Included for each by filter_pattern_template.h and
- * filter_float_template.h, which define the item, with
+ * The loop of one comparison over items of one kind. Included for each by filter_pattern_template.h, which
+ * defines the item, with
  *
  *     FILTER_LOOP(word)               the names of the functions defined here
  *     FILTER_PASSES(hits, lane, x)    which items of a vector pass (-1), or whether one does (1)

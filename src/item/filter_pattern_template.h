@@ -12,8 +12,8 @@
 /* clang-format on */
 
 typedef struct FILTER(bounds) {
-    FILTER_ITEM base[2];
-    FILTER_LANE limit[2];
+    FILTER_ITEM base[3];
+    FILTER_LANE limit[3];
 } FILTER(bounds);
 
 #define FILTER_LOOP(word)            FILTER(one_range_##word)
@@ -24,16 +24,26 @@ typedef struct FILTER(bounds) {
 #define FILTER_PASSES(hits, lane, x) (IN_RANGE(hits, lane, x, 0) | IN_RANGE(hits, lane, x, 1))
 #include "filter_loop_template.h"
 
+#define FILTER_LOOP(word) FILTER(three_ranges_##word)
+#define FILTER_PASSES(hits, lane, x)                                                                         \
+    (IN_RANGE(hits, lane, x, 0) | IN_RANGE(hits, lane, x, 1) | IN_RANGE(hits, lane, x, 2))
+#include "filter_loop_template.h"
+
 FILTER_TARGET static void FILTER(kernel)(const npyx_filter *filter, const uint8_t *items, int64_t nwords,
                                          uint64_t *bitmap) {
     const FILTER_ITEM flip = (FILTER_ITEM)((FILTER_ITEM)1 << (8 * sizeof(FILTER_ITEM) - 1));
     FILTER(bounds) bounds;
-    for (int r = 0; r < 2; r++) {
+    for (int r = 0; r < 3; r++) {
         uint64_t span = filter->ranges[r].high - filter->ranges[r].low;
         bounds.base[r] = (FILTER_ITEM)(filter->ranges[r].low + flip);
         bounds.limit[r] = (FILTER_LANE)((FILTER_ITEM)span ^ flip);
     }
-    (filter->nranges == 1 ? FILTER(one_range_run) : FILTER(two_ranges_run))(bounds, items, nwords, bitmap);
+    if (filter->nranges == 1)
+        FILTER(one_range_run)(bounds, items, nwords, bitmap);
+    else if (filter->nranges == 2)
+        FILTER(two_ranges_run)(bounds, items, nwords, bitmap);
+    else
+        FILTER(three_ranges_run)(bounds, items, nwords, bitmap);
 }
 
 #undef FILTER_KIND

@@ -256,7 +256,7 @@ static void portable_kernels(void **state) {
     } cases[] = {{NPYX_I1, NPYX_LANE_8},  {NPYX_U1, NPYX_LANE_8},  {NPYX_I2, NPYX_LANE_16},
                  {NPYX_U2, NPYX_LANE_16}, {NPYX_I4, NPYX_LANE_32}, {NPYX_U4, NPYX_LANE_32},
                  {NPYX_I8, NPYX_LANE_64}, {NPYX_U8, NPYX_LANE_64}, {NPYX_TIMEDELTA, NPYX_LANE_64},
-                 {NPYX_F4, NPYX_LANE_F4}, {NPYX_F8, NPYX_LANE_F8}};
+                 {NPYX_F4, NPYX_LANE_32}, {NPYX_F8, NPYX_LANE_64}};
     static subject subject;
     npyx_buffer scratch = {0}; /* big u8 values need one, and are not asked for their text */
     unit_host unit;
