@@ -7,6 +7,14 @@
 
 #include "array/dtype.h"
 
+/* The dtype of a number in the host's byte order. */
+static inline npyx_dtype npyx_native_dtype(npyx_type type) {
+    return (npyx_dtype){.type = type,
+                        .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN,
+                        .multiple = 1,
+                        .itemsize = npyx_types[type].itemsize};
+}
+
 /* Whether items of from can be converted to to at all: any of bool, integers, floats of every width and
  * complex to any other, except complex to what is not complex; dtypes that differ only in byte order always
  * can. NPYX_INVALID names both. */

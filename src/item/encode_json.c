@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "array/view.h"
+#include "convert.h"
 #include "text/json_text.h"
 
 /* Both read the value whose first token is current, and leave its last one current. */
@@ -436,10 +437,7 @@ npyx_status npyx_json_dtype(npyx_arena *arena, const npyx_json_form *form, const
                      : form->has_integer ? NPYX_I8
                      : form->has_bool    ? NPYX_BOOL
                                          : NPYX_F8;
-    *made = (npyx_dtype){.type = type,
-                         .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN,
-                         .multiple = 1,
-                         .itemsize = npyx_types[type].itemsize};
+    *made = npyx_native_dtype(type);
     if (type == NPYX_TEXT) /* NumPy has no texts of no characters here */
         made->itemsize = 4 * (form->longest_ncharacters == 0 ? 1 : form->longest_ncharacters);
     if (made->itemsize > NPYX_MAX_ITEMSIZE)

@@ -78,10 +78,7 @@ static bool store_real(const npyx_dtype *dtype, const npyx_number *number, uint8
     }
     if (number->form != NPYX_NUMBER_F64) {
         /* as arrays are converted, which rounds once: by way of a double it would be twice */
-        const npyx_dtype from = {.type = is_signed ? NPYX_I8 : NPYX_U8,
-                                 .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN,
-                                 .multiple = 1,
-                                 .itemsize = sizeof(int64_t)};
+        const npyx_dtype from = npyx_native_dtype(is_signed ? NPYX_I8 : NPYX_U8);
         uint64_t word = is_signed ? (uint64_t)number->i64 : number->u64;
         return npyx_convert_items(&from, (const uint8_t *)&word, 1, dtype, item, 0, NULL, NULL) == NPYX_OK;
     }

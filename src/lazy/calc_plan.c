@@ -16,11 +16,6 @@ npyx_type npyx_calc_loaded_type(npyx_type type) {
     return npyx_type_is_of_ml_dtypes(type) ? NPYX_F4 : type;
 }
 
-static npyx_dtype dtype_of(npyx_type type) {
-    return (npyx_dtype){
-        .type = type, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = npyx_types[type].itemsize};
-}
-
 /* The narrowest float that a type becomes where it meets floats, or as the argument of sqrt. */
 static npyx_type float_of(npyx_type type) {
     if (calc_is_complex(type))
@@ -69,7 +64,7 @@ static void put_number(const npyx_plain_number *number, npyx_type type, uint8_t 
     double real = number->real;
     float narrow = (float)real;
     uint16_t half = npyx_f16_from_f64(real);
-    npyx_dtype from = dtype_of(NPYX_I8), to = dtype_of(type);
+    npyx_dtype from = npyx_native_dtype(NPYX_I8), to = npyx_native_dtype(type);
     memset(out, 0, NPYX_CALC_MAX_ITEMSIZE);
     switch (type) {
     case NPYX_F2: memcpy(out, &half, sizeof half); return;
@@ -93,14 +88,14 @@ static npyx_status fail_at(npyx_error *error, const npyx_calc_step *step, const 
 
 static npyx_status fail_types(npyx_error *error, const npyx_calc_step *step, npyx_type type,
                               const char *advice) {
-    npyx_dtype dtype = dtype_of(type);
+    npyx_dtype dtype = npyx_native_dtype(type);
     return npyx_fail(error, NPYX_INVALID, step->off, "'%s' is not defined for %s%s",
                      npyx_op_spelling(step->op), npyx_dtype_shown(&dtype).name, advice);
 }
 
 /* Gives a number its type. */
 static npyx_status fix_plain(npyx_calc_step *step, npyx_type type, npyx_error *error) {
-    npyx_dtype dtype = dtype_of(type);
+    npyx_dtype dtype = npyx_native_dtype(type);
     if (is_bool_or_integer(type) && !fits(&step->number, type))
         return npyx_fail(error, NPYX_INVALID, step->off, "%" PRId64 " does not fit %s", step->number.integer,
                          npyx_dtype_shown(&dtype).name);
@@ -440,7 +435,7 @@ static npyx_status plan_unit(npyx_calc *calc, npyx_error *error) {
                                npyx_dtype_shown(first).name, npyx_dtype_shown(dtype).name);
         first = dtype;
     }
-    calc->dtype = dtype_of(calc->steps[calc->nsteps - 1].type);
+    calc->dtype = npyx_native_dtype(calc->steps[calc->nsteps - 1].type);
     if (first != NULL && npyx_type_is_date(calc->dtype.type)) {
         calc->dtype.unit = first->unit;
         calc->dtype.multiple = first->multiple;

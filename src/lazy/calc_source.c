@@ -72,11 +72,6 @@ static int64_t choose_block(const npyx_calc *calc) {
     return nelem > 0 ? nelem : 1;
 }
 
-static npyx_dtype native(npyx_type type) {
-    return (npyx_dtype){
-        .type = type, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = npyx_types[type].itemsize};
-}
-
 static uint8_t *calc_slot_of(const calc_source *source, const calc_state *state, int slot) {
     return state->slots + (size_t)slot * slot_nbytes(source);
 }
@@ -86,7 +81,7 @@ static uint8_t *calc_spare_of(const calc_source *source, const calc_state *state
 
 /* Types that C converts to each other fit by the plan, but for floats that become infinite as halves. */
 static void cast_items(npyx_type from, const uint8_t *items, npyx_type to, uint8_t *out, int64_t nelem) {
-    npyx_dtype a = native(from), b = native(to);
+    npyx_dtype a = npyx_native_dtype(from), b = npyx_native_dtype(to);
     if (npyx_convert_items(&a, items, nelem, &b, out, 0, NULL, NULL) == NPYX_OK)
         return;
     for (int64_t i = 0; i < nelem; i++) {
@@ -171,7 +166,7 @@ static npyx_status load(calc_source *source, calc_state *state, int operand, boo
         return NPYX_OK;
     }
     const uint8_t *bytes = NULL;
-    npyx_dtype to = native(input->type);
+    npyx_dtype to = npyx_native_dtype(input->type);
     to.unit = input->dtype.unit;
     to.multiple = input->dtype.multiple;
     bool is_as_loaded = npyx_dtype_is_native(&input->dtype) && input->dtype.type == input->type &&
@@ -365,7 +360,7 @@ static npyx_status fail_item(const calc_source *source, const calc_state *state,
     char text[160];
     npyx_buffer shown = npyx_buffer_over(text, sizeof text);
     npyx_buffer_append_integers(&shown, place, calc->ndim);
-    npyx_dtype dtype = native(step->work == NPYX_VOID ? NPYX_I8 : step->work);
+    npyx_dtype dtype = npyx_native_dtype(step->work == NPYX_VOID ? NPYX_I8 : step->work);
     npyx_error_set(error, NPYX_INVALID, step->off, "item [%s]: '%s' of %s %s", npyx_buffer_text(&shown),
                    npyx_op_spelling(step->op), npyx_dtype_shown(&dtype).name, reason_of(step));
     return npyx_calc_show_place(calc->text, calc->text_nbytes, NPYX_INVALID, error);
@@ -506,7 +501,7 @@ static void join_axes(const npyx_calc *calc, calc_input *input) {
 /* Reads a small operand into memory. */
 static npyx_status hold(npyx_host *host, calc_input *input, npyx_error *error) {
     int64_t nelem = npyx_view_nelem(&input->view);
-    npyx_dtype loaded = native(input->type);
+    npyx_dtype loaded = npyx_native_dtype(input->type);
     loaded.unit = input->dtype.unit;
     loaded.multiple = input->dtype.multiple;
     input->held = npyx_alloc_array(host, nelem, (size_t)loaded.itemsize);

@@ -120,27 +120,16 @@ double npyx_order_key_real(const npyx_order_keys *how, uint64_t key) {
 }
 
 void npyx_order_key_item(const npyx_order_keys *how, uint64_t key, uint8_t *item) {
-    const npyx_dtype *dtype = how->dtype;
-    npyx_block block;
-    npyx_block_room room;
     bool are_floats = order_keys_are_floats(how);
-    double real = npyx_order_key_real(how, key);
-    npyx_form form = are_floats ? NPYX_FORM_F64 : order_sign(how) != 0 ? NPYX_FORM_I64 : NPYX_FORM_U64;
-    for (int i = 0; i < NPYX_BLOCK_NELEM; i++) {
-        if (are_floats)
-            block.f64[i] = real;
-        else
-            block.u64[i] = order_key_integer(how, key);
-    }
-    npyx_type type = npyx_type_is_date(dtype->type) ? NPYX_I8 : dtype->type;
-    if (npyx_block_storer(form, type) == NULL) { /* x87 */
-        npyx_block_recast *recast = npyx_block_recaster(form, type, &form);
-        if (recast != NULL)
-            (void)recast(&block);
-    }
-    (void)npyx_block_storer(form, type)(&block, room.bytes);
-    for (int64_t i = 0; i < dtype->itemsize; i++)
-        item[i] = room.bytes[npyx_dtype_is_native(dtype) ? i : dtype->itemsize - 1 - i];
+    const npyx_type type = are_floats ? NPYX_F8 : order_sign(how) != 0 ? NPYX_I8 : NPYX_U8;
+    const npyx_dtype from = npyx_native_dtype(type);
+    npyx_dtype to = *how->dtype;
+    const double real = npyx_order_key_real(how, key);
+    const uint64_t integer = order_key_integer(how, key);
+    to.type = npyx_type_is_date(to.type) ? NPYX_I8 : to.type;
+    /* it fits, as it comes from an item */
+    (void)npyx_convert_items(&from, are_floats ? (const uint8_t *)&real : (const uint8_t *)&integer, 1, &to,
+                             item, 0, NULL, NULL);
 }
 
 /* ---- sorting ---- */
