@@ -85,6 +85,17 @@ bool npyx_columns_merge(double *columns, const double *next, int64_t width) {
     return npyx_columns_kernels_of(NPYX_F8, npyx_simd_here())->merge(columns, next, width);
 }
 
+/* Writes the item that a double was made from. */
+static void columns_put_item(const npyx_dtype *dtype, double real, uint8_t *item) {
+    npyx_block block;
+    npyx_block_room room;
+    for (int i = 0; i < NPYX_BLOCK_NELEM; i++)
+        block.f64[i] = real;
+    (void)npyx_block_storer(NPYX_FORM_F64, dtype->type)(&block, room.bytes);
+    for (int64_t i = 0; i < dtype->itemsize; i++)
+        item[i] = room.bytes[npyx_dtype_is_native(dtype) ? i : dtype->itemsize - 1 - i];
+}
+
 /* A whole double as an integer. */
 static npyx_wide columns_whole(double real) {
     double size = fabs(real), high = floor(size * 0x1p-32);
@@ -98,8 +109,7 @@ void npyx_columns_stats(const double *columns, int64_t width, int64_t column, co
     const double *at = columns + column;
     int64_t ninfs = (int64_t)at[NPYX_COLUMN_NINF * width];
     double least = at[NPYX_COLUMN_LEAST * width], greatest = at[NPYX_COLUMN_GREATEST * width];
-    const npyx_dtype f8 = npyx_native_dtype(NPYX_F8);
-    uint8_t item[NPYX_STATS_ITEM_NBYTES] = {0}; /* that a double was made from */
+    uint8_t item[NPYX_STATS_ITEM_NBYTES] = {0};
     npyx_stats_init(stats, dtype, NULL);
     stats->nulls = (int64_t)at[NPYX_COLUMN_NNAN * width];
     stats->count = (int64_t)at[NPYX_COLUMN_NFINITE * width] + ninfs;
@@ -114,7 +124,7 @@ void npyx_columns_stats(const double *columns, int64_t width, int64_t column, co
                                         columns_whole(at[NPYX_COLUMN_LOST * width]));
     for (int k = NPYX_LEAST; k <= NPYX_GREATEST && stats->count > 0; k++) {
         double real = k == NPYX_LEAST ? least : greatest;
-        (void)npyx_convert_items(&f8, (const uint8_t *)&real, 1, dtype, item, 0, NULL, NULL);
+        columns_put_item(dtype, real, item);
         npyx_stats_set_extreme(stats, k, 0, real, item, 0);
     }
 }
