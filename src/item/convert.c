@@ -28,12 +28,20 @@ npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npy
                      npyx_dtype_shown(to).name, are_numbers ? ", which has no imaginary part" : "");
 }
 
+/* Changes a block's form; false if a value does not fit. */
+typedef bool convert_recast(npyx_block *block);
+
+/* Recasts a block to a form that items of a type can be stored from, if its own cannot be: to X87 exact; to
+ * F64 rounded to odd, so that rounding again to a narrower format is rounding once, and to nearest for f8;
+ * from X87 to integers truncated, and to bool as 1 for any nonzero value. NULL: no recast is needed. */
+static convert_recast *convert_recaster(npyx_form from, npyx_type to, npyx_form *form);
+
 /* The steps for a block, chosen once. Complex items are two parts each. */
 typedef struct pipeline {
     npyx_type from, to; /* parts */
     npyx_form form;     /* what load yields */
     npyx_block_load *load;
-    npyx_block_recast *recast; /* NULL: none */
+    convert_recast *recast; /* NULL: none */
     npyx_block_store *store;
     bool swaps_out;
     int parts_per_item; /* of from */
@@ -52,7 +60,7 @@ static pipeline choose_pipeline(const npyx_dtype *from, const npyx_dtype *to) {
     line.store = npyx_block_storer(line.form, line.to);
     if (line.store == NULL) {
         npyx_form form;
-        line.recast = npyx_block_recaster(line.form, line.to, &form);
+        line.recast = convert_recaster(line.form, line.to, &form);
         line.store = npyx_block_storer(form, line.to);
     }
     return line;
@@ -366,8 +374,8 @@ static bool truncate_block(npyx_block *block, uint64_t greatest, uint64_t least)
 X87_RECASTER(recast_x87_i64, truncate_block(block, INT64_MAX, (uint64_t)INT64_MAX + 1))
 X87_RECASTER(recast_x87_u64, truncate_block(block, UINT64_MAX, 0))
 
-npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_type to, npyx_form *form) {
-    static npyx_block_recast *const recasters[][NPYX_FORM_X87 + 1] = {
+static convert_recast *convert_recaster(npyx_form from, npyx_type to, npyx_form *form) {
+    static convert_recast *const recasters[][NPYX_FORM_X87 + 1] = {
         [NPYX_FORM_I64] = {[NPYX_FORM_F64] = recast_i64_f64, [NPYX_FORM_X87] = recast_i64_x87},
         [NPYX_FORM_U64] = {[NPYX_FORM_F64] = recast_u64_f64, [NPYX_FORM_X87] = recast_u64_x87},
         [NPYX_FORM_F64] = {[NPYX_FORM_X87] = recast_f64_x87},

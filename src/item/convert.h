@@ -78,14 +78,6 @@ npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form);
 void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, size_t step_nbytes,
                       size_t nelem, double *out);
 
-/* Changes a block's form; false if a value does not fit. */
-typedef bool npyx_block_recast(npyx_block *block);
-
-/* Recasts a block to a form that items of a type can be stored from, if its own cannot be: to X87 exact; to
- * F64 rounded to odd, so that rounding again to a narrower format is rounding once, and to nearest for f8;
- * from X87 to integers truncated, and to bool as 1 for any nonzero value. NULL: no recast is needed. */
-npyx_block_recast *npyx_block_recaster(npyx_form from, npyx_type to, npyx_form *form);
-
 /* Stores a block as items in the host's byte order; false if a value does not fit: the items are then
  * undefined. Exists from I64, U64 and F64 to bool, the integers, f4 and f8; from I32 to f4 and f8; from F64
  * to the narrow floats; from X87 to x87. NULL: none. */

@@ -509,12 +509,11 @@ static npyx_status hold(npyx_host *host, calc_input *input, npyx_error *error) {
     npyx_blocks blocks = {0};
     npyx_blocks_begin(&blocks, input->source, &input->view);
     npyx_status status = NPYX_OK;
-    for (uint8_t *to = input->held; (status = npyx_blocks_next(&blocks, error)) == NPYX_OK;
-         to += blocks.nelem * loaded.itemsize) {
+    uint8_t *to = input->held;
+    while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
         status = npyx_convert_items(&input->dtype, blocks.items, blocks.nelem, &loaded, to, blocks.position,
                                     NULL, error);
-        if (status != NPYX_OK)
-            break;
+        to += blocks.nelem * loaded.itemsize;
     }
     npyx_blocks_clear(&blocks);
     input->dtype = loaded;

@@ -21,27 +21,9 @@ typedef struct correlation {
     int64_t n, nvariables, width; /* observations, variables, and the latter padded to tiles */
     double *means;                /* [width] */
     double *block;                /* [CORRELATION_NOBS][width] */
+    int64_t nobs;                 /* in the block */
     double *products;             /* [nvariables][width] */
 } correlation;
-
-/* ---- means ---- */
-
-/* Items come in rows of variables, which pieces cut anywhere. */
-static npyx_status correlation_find_means(correlation *c, npyx_reals *reals) {
-    int64_t variable = 0;
-    npyx_status status;
-    while ((status = npyx_reals_next(reals, c->error)) == NPYX_OK) {
-        for (int64_t i = 0, n; i < reals->n; i += n) {
-            n = c->nvariables - variable < reals->n - i ? c->nvariables - variable : reals->n - i;
-            for (int64_t k = 0; k < n; k++)
-                c->means[variable + k] += reals->values[i + k];
-            variable = (variable + n) % c->nvariables;
-        }
-    }
-    for (int64_t k = 0; k < c->nvariables; k++)
-        c->means[k] /= (double)c->n;
-    return status == NPYX_DONE ? NPYX_OK : status;
-}
 
 /* ---- products ---- */
 
@@ -66,25 +48,41 @@ static void correlation_add_block(const correlation *c, int64_t nobs) {
     }
 }
 
-static npyx_status correlation_add_products(correlation *c, npyx_reals *reals) {
-    int64_t variable = 0, nobs = 0;
+/* What a pass does with n items of an observation, the first of which is of that variable. */
+typedef npyx_status correlation_take(correlation *c, int64_t variable, const double *items, int64_t n);
+
+static npyx_status correlation_add_means(correlation *c, int64_t variable, const double *items, int64_t n) {
+    for (int64_t k = 0; k < n; k++)
+        c->means[variable + k] += items[k];
+    return NPYX_OK;
+}
+
+static npyx_status correlation_add_products(correlation *c, int64_t variable, const double *items,
+                                            int64_t n) {
+    double *row = c->block + c->nobs * c->width + variable;
+    for (int64_t k = 0; k < n; k++)
+        row[k] = items[k] - c->means[variable + k];
+    c->nobs += variable + n == c->nvariables;
+    if (c->nobs < CORRELATION_NOBS)
+        return NPYX_OK;
+    correlation_add_block(c, c->nobs);
+    c->nobs = 0;
+    return npyx_poll(c->host, c->error);
+}
+
+/* Items come in rows of variables, which pieces cut anywhere. */
+static npyx_status correlation_pass(correlation *c, npyx_source *source, const npyx_view *view,
+                                    npyx_reals *reals, correlation_take *take) {
+    int64_t variable = 0;
     npyx_status status;
+    npyx_reals_begin(reals, source, view);
     while ((status = npyx_reals_next(reals, c->error)) == NPYX_OK) {
         for (int64_t i = 0, n; i < reals->n; i += n) {
             n = c->nvariables - variable < reals->n - i ? c->nvariables - variable : reals->n - i;
-            double *row = c->block + nobs * c->width + variable;
-            for (int64_t k = 0; k < n; k++)
-                row[k] = reals->values[i + k] - c->means[variable + k];
+            NPYX_TRY(take(c, variable, reals->values + i, n));
             variable = (variable + n) % c->nvariables;
-            nobs += variable == 0;
-            if (nobs < CORRELATION_NOBS)
-                continue;
-            correlation_add_block(c, nobs);
-            nobs = 0;
-            NPYX_TRY(npyx_poll(c->host, c->error));
         }
     }
-    correlation_add_block(c, nobs);
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
@@ -107,10 +105,11 @@ static void correlation_fill(const correlation *c, double *matrix) {
 
 static npyx_status correlation_make(correlation *c, npyx_source *source, const npyx_view *view,
                                     npyx_reals *reals, double *matrix) {
-    npyx_reals_begin(reals, source, view);
-    NPYX_TRY(correlation_find_means(c, reals));
-    npyx_reals_begin(reals, source, view);
-    NPYX_TRY(correlation_add_products(c, reals));
+    NPYX_TRY(correlation_pass(c, source, view, reals, correlation_add_means));
+    for (int64_t k = 0; k < c->nvariables; k++)
+        c->means[k] /= (double)c->n;
+    NPYX_TRY(correlation_pass(c, source, view, reals, correlation_add_products));
+    correlation_add_block(c, c->nobs);
     correlation_fill(c, matrix);
     return NPYX_OK;
 }

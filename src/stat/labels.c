@@ -281,6 +281,9 @@ npyx_status npyx_labels_find_axis(const npyx_labels *labels, const npyx_view *vi
     return NPYX_OK;
 }
 
+static const int32_t label_0 = 0;
+const npyx_label_runs npyx_one_label = {.numbers = &label_0, .nentries = 1, .run_nelem = INT64_MAX};
+
 npyx_status npyx_labels_find_runs(const npyx_labels *labels, const npyx_view *view, const bool *is_kept,
                                   npyx_label_runs *runs, npyx_error *error) {
     int axis;
@@ -300,7 +303,7 @@ void npyx_label_runs_read(const npyx_label_runs *runs, int64_t position, int64_t
     int64_t entry = position / runs->run_nelem % runs->nentries;
     int64_t left = runs->run_nelem - position % runs->run_nelem;
     for (int64_t i = 0; i < n; left = runs->run_nelem) {
-        const int32_t label = runs->numbers[runs->first + entry * runs->step];
+        const int32_t label = npyx_label_runs_at(runs, entry);
         for (int64_t end = left < n - i ? i + left : n; i < end; i++)
             labels[i] = label;
         entry = entry + 1 == runs->nentries ? 0 : entry + 1;

@@ -37,12 +37,6 @@ npyx_status npyx_labels_read(npyx_labels *labels, npyx_source *source, const npy
 npyx_status npyx_labels_find_axis(const npyx_labels *labels, const npyx_view *view, const bool *is_kept,
                                   int *axis, npyx_error *error);
 
-/* The label of an entry of that axis. */
-static inline int32_t npyx_labels_at(const npyx_labels *labels, const npyx_view *view, int axis,
-                                     int64_t entry) {
-    return labels->numbers[axis < 0 ? view->fixed[0] : view->first[axis] + entry * view->step[axis]];
-}
-
 /* Which items of one coordinate of the kept axes, in C order, have which label: run_nelem of each entry,
  * again for each round of nentries. */
 typedef struct npyx_label_runs {
@@ -50,6 +44,14 @@ typedef struct npyx_label_runs {
     int64_t first, step;    /* the view's entries among these */
     int64_t nentries, run_nelem;
 } npyx_label_runs;
+
+/* All items are of label 0. */
+extern const npyx_label_runs npyx_one_label;
+
+/* The label of an entry. */
+static inline int32_t npyx_label_runs_at(const npyx_label_runs *runs, int64_t entry) {
+    return runs->numbers[runs->first + entry * runs->step];
+}
 
 /* Fails as npyx_labels_find_axis does. */
 npyx_status npyx_labels_find_runs(const npyx_labels *labels, const npyx_view *view, const bool *is_kept,

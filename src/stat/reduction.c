@@ -22,7 +22,7 @@ static int64_t most_coordinates(const npyx_reduction *r) {
 
 /* With labels a run is within one entry of their axis. */
 static void plan_distribution(npyx_reduction *r) {
-    int axis = r->group.ndim, first = r->labels == NULL ? 0 : r->label_axis + 1;
+    int axis = r->group.ndim, first = r->has_labels ? r->label_axis + 1 : 0;
     r->run_nelem = r->repeat_nruns = r->entry_nelem = 1;
     for (int inner = first; inner < r->group.ndim; inner++)
         r->entry_nelem *= r->group.shape[inner];
@@ -96,7 +96,7 @@ static void gather(npyx_reduction *r, const npyx_leaf *leaf, const uint8_t *item
 static void add_items(npyx_reduction *r, int64_t entry, int64_t coordinate, const uint8_t *items,
                       int64_t nelem, int64_t stride_nbytes) {
     npyx_stats *stats = npyx_reduction_stats_of(r, entry, coordinate);
-    const int64_t nbefore = r->labels == NULL ? 0 : r->entry_nelem / r->group_ncoordinates * entry;
+    const int64_t nbefore = r->has_labels ? r->entry_nelem / r->group_ncoordinates * entry : 0;
     for (int leaf = 0; leaf < r->nleaves && nbefore > 0;
          leaf++) { /* positions count items of other labels, too */
         if (stats[leaf].nseen < nbefore * r->leaves[leaf].nelem)
@@ -168,7 +168,7 @@ static void reduction_init_stats(const npyx_reduction *r, npyx_stats *stats, con
 static bool reduction_merges_runs(const npyx_reduction *r) {
     const npyx_dtype *dtype = r->view.dtype;
     bool is_long = r->ncoordinates == 1 || (!r->run_is_kept && r->run_nelem >= NPYX_MERGED_NELEM);
-    return is_long && r->run_nelem > 0 && r->labels == NULL && dtype->type != NPYX_STRUCT &&
+    return is_long && r->run_nelem > 0 && !r->has_labels && dtype->type != NPYX_STRUCT &&
            dtype->itemsize > 0 && npyx_stats_form_of(dtype) != NPYX_STATS_ORDER;
 }
 
@@ -226,7 +226,7 @@ static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
     }
     npyx_status status;
     while ((status = npyx_blocks_next(blocks, error)) == NPYX_OK) {
-        if (r->view.dtype->itemsize == 0 && (r->has_axes || r->nlabels > 1 || r->labels != NULL))
+        if (r->view.dtype->itemsize == 0 && (r->has_axes || r->nlabels > 1 || r->has_labels))
             continue; /* reduction_check has left only leaves without items: nothing goes to any coordinate */
         if (merges)
             reduction_merge_runs(r, blocks->position, blocks->items, blocks->nelem, blocks->reader.result);
@@ -293,6 +293,7 @@ npyx_status npyx_reduction_begin(npyx_reduction *r, npyx_source *source, const n
                           .has_axes = axes != NULL,
                           .how = *options,
                           .nlabels = 1,
+                          .labels = npyx_one_label,
                           .ncoordinates = 1,
                           .arena = {.host = host},
                           .gathered = {.host = host}};

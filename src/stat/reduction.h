@@ -49,12 +49,12 @@ typedef struct npyx_reduction {
      * items of a run along reduced axes go to one coordinate, along kept ones to coordinates side by side. */
     bool run_is_kept;
     int64_t run_nelem;
-    int64_t repeat_nruns;      /* runs along kept axes that go to the same coordinates one after the other */
-    int outer_ndim;            /* axes before those of the run */
-    const npyx_labels *labels; /* borrowed; NULL: none, or one for all */
-    int label_axis;            /* the view's axis that they are for */
-    int64_t first_label;       /* for a view of one entry: only its statistics change */
-    int64_t entry_nelem;       /* items of one entry along that axis */
+    int64_t repeat_nruns;   /* runs along kept axes that go to the same coordinates one after the other */
+    int outer_ndim;         /* axes before those of the run */
+    npyx_label_runs labels; /* its numbers are borrowed */
+    bool has_labels;        /* of several entries: else one is for all */
+    int label_axis;         /* the view's axis that they are for */
+    int64_t entry_nelem;    /* items of one entry along that axis */
     struct npyx_label_rows *label_rows; /* NULL: entries are added one by one */
     npyx_blocks blocks;
     npyx_buffer gathered;
@@ -82,9 +82,7 @@ int64_t npyx_reduction_place(const npyx_reduction *reduction, int leaf, int64_t 
 /* The statistics of all leaves of a coordinate, for an entry along the labels' axis. */
 static inline npyx_stats *npyx_reduction_stats_of(const npyx_reduction *r, int64_t entry,
                                                   int64_t coordinate) {
-    int64_t label = r->first_label;
-    if (r->labels != NULL)
-        label = npyx_labels_at(r->labels, &r->view, r->label_axis, entry);
+    const int64_t label = npyx_label_runs_at(&r->labels, entry);
     return &r->stats[(label * r->group_ncoordinates + coordinate) * r->nleaves];
 }
 

@@ -48,24 +48,17 @@ npyx_status npyx_reduction_begin_by(npyx_reduction *r, const npyx_reduction_opti
         return NPYX_OK;
     NPYX_TRY(npyx_labels_find_axis(labels, view, r->is_kept, &r->label_axis, error));
     r->nlabels = labels->nlabels;
-    if (r->label_axis < 0) {
-        r->first_label = npyx_labels_at(labels, view, r->label_axis, 0);
-        return NPYX_OK;
-    }
-    r->labels = labels;
-    return NPYX_OK;
+    r->has_labels = r->label_axis >= 0;
+    return npyx_labels_find_runs(labels, view, r->is_kept, &r->labels, error);
 }
 
 /* ---- lists of a piece's rows ---- */
 
 /* Lists the rows of a piece by their labels; returns the number of labels. */
 static int64_t label_list(const npyx_reduction *r, label_result *result, int64_t first_entry, int64_t nrows) {
-    const int64_t step = r->view.step[r->label_axis];
-    const int64_t first = r->view.first[r->label_axis] + first_entry * step;
-    const int32_t *numbers = r->labels == NULL ? NULL : r->labels->numbers + first;
     int64_t ntouched = 0;
     for (int64_t row = nrows - 1; row >= 0; row--) { /* so that lists increase */
-        int32_t label = numbers == NULL ? 0 : numbers[row * step];
+        int32_t label = npyx_label_runs_at(&r->labels, first_entry + row);
         if (result->heads[label] < 0)
             result->touched[ntouched++] = label;
         result->nexts[row] = result->heads[label];
@@ -235,7 +228,7 @@ static bool label_takes_columns(const npyx_reduction *r) {
 static bool label_takes_rows(const npyx_reduction *r) {
     const npyx_dtype *dtype = r->view.dtype;
     bool has_kept = false, has_reduced = false;
-    if (r->labels == NULL && !label_takes_columns(r))
+    if (!r->has_labels && !label_takes_columns(r))
         return false;
     for (int axis = r->label_axis + 1; axis < r->group.ndim; axis++) {
         has_kept |= r->is_kept[axis] && r->group.shape[axis] > 1;

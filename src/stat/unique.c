@@ -464,11 +464,9 @@ static npyx_status unique_sort_pairs(npyx_unique *unique, npyx_error *error) {
 
 static npyx_status unique_make_pairs(npyx_unique *unique, npyx_source *source, const npyx_view *view,
                                      const npyx_labels *labels, npyx_error *error) {
-    static const int32_t none = 0;
     static const bool is_kept[NPYX_MAX_NDIM] = {false};
-    unique_pairs pairs = {.unique = unique,
-                          .view = view,
-                          .runs = {.numbers = &none, .nentries = 1, .run_nelem = npyx_view_nelem(view)}};
+    unique_pairs pairs = {.unique = unique, .view = view, .runs = npyx_one_label};
+    pairs.runs.run_nelem = npyx_view_nelem(view);
     if (labels != NULL)
         NPYX_TRY(npyx_labels_find_runs(labels, view, is_kept, &pairs.runs, error));
     NPYX_TRY(npyx_numbering_make(&unique->numbering, unique->host, unique->dtype, NPYX_MAX_NKEYS,

@@ -1,7 +1,7 @@
 #include "item_walk.h"
 
-static npyx_status walk_on(npyx_item_walk *walk, int64_t first, int64_t nelem, uint8_t *out,
-                           npyx_error *error) {
+npyx_status npyx_item_walk_copy(npyx_item_walk *walk, int64_t first, int64_t nelem, uint8_t *out,
+                                npyx_error *error) {
     npyx_blocks *blocks = &walk->blocks;
     size_t itemsize = (size_t)walk->view.dtype->itemsize;
     int64_t nskipped = 0;
@@ -10,7 +10,7 @@ static npyx_status walk_on(npyx_item_walk *walk, int64_t first, int64_t nelem, u
         npyx_blocks_seek(blocks, first, &nskipped);
         blocks->nelem = 0;
     }
-    walk->is_begun = false; /* until it is known that the next range can go on here */
+    walk->is_begun = false; /* until it is known that the next range can go on here: after an error, anew */
     walk->position = first + nelem;
     while (nelem > 0) {
         if (blocks->nelem == 0) {
@@ -28,14 +28,6 @@ static npyx_status walk_on(npyx_item_walk *walk, int64_t first, int64_t nelem, u
     }
     walk->is_begun = true;
     return NPYX_OK;
-}
-
-npyx_status npyx_item_walk_copy(npyx_item_walk *walk, int64_t first, int64_t nelem, uint8_t *out,
-                                npyx_error *error) {
-    npyx_status status = walk_on(walk, first, nelem, out, error);
-    if (status != NPYX_OK) /* the blocks are somewhere before the position: begin anew */
-        walk->is_begun = false;
-    return status;
 }
 
 void npyx_item_walk_clear(npyx_item_walk *walk) {

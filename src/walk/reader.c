@@ -49,12 +49,6 @@ void npyx_reader_quiesce(npyx_reader *reader) {
     reader->work = (npyx_work){0};
 }
 
-void npyx_reader_move(npyx_reader *reader, int64_t off, int64_t first_item) {
-    reader->view.off = off;
-    reader->first_item = first_item;
-    reader->ahead_row = -1; /* what was begun is for the other view */
-}
-
 void npyx_reader_clear(npyx_reader *reader) {
     if (reader->host == NULL)
         return;
@@ -390,7 +384,9 @@ static npyx_view inner_view(const npyx_blocks *blocks) {
 
 /* Moves the reader to the outer axes' current place. */
 static void move_reader(npyx_blocks *blocks) {
-    npyx_reader_move(&blocks->reader, inner_off(blocks), inner_position(blocks));
+    blocks->reader.view.off = inner_off(blocks);
+    blocks->reader.first_item = inner_position(blocks);
+    blocks->reader.ahead_row = -1; /* what was begun is for the other view */
 }
 
 void npyx_blocks_begin(npyx_blocks *blocks, npyx_source *source, const npyx_view *view) {

@@ -54,10 +54,6 @@ void npyx_reader_set_work(npyx_reader *reader, npyx_work work);
  * source is closed; a zero-initialised reader is accepted. */
 void npyx_reader_quiesce(npyx_reader *reader);
 
-/* Moves to another view of the same shape and strides; off is its offset and first_item the number of its
- * first item. */
-void npyx_reader_move(npyx_reader *reader, int64_t off, int64_t first_item);
-
 /* Reads a block of at most max_nrows from row on, which is below nrows. Polls the host. */
 npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows, npyx_error *error);
 
