@@ -1,8 +1,10 @@
 /* A tile of columns: a template of kernels (base/simd_kernels_template.h). */
+#include "sum_steps_template.h"
+
 /* What is gathered down the rows of one vector of columns. */
 typedef struct KERNEL(tally) {
     KERNEL(reals) sum, lost, low, high;
-    KERNEL(masks) nnan, nfinite, nzero;
+    KERNEL(counts) counts;
 } KERNEL(tally);
 
 typedef struct KERNEL(squares) {
@@ -20,21 +22,6 @@ KERNEL_INLINE bool KERNEL(is_all)(KERNEL(masks) mask) {
     return all != 0;
 }
 
-KERNEL_INLINE void KERNEL(sum_step)(const uint8_t *items, bool are_all_finite, KERNEL(tally) * t,
-                                    KERNEL(reals) * total) {
-    KERNEL(reals) x = KERNEL(load)(items);
-    t->low = KERNEL_LESSER(x, t->low);
-    t->high = KERNEL_GREATER(x, t->high);
-    t->nzero -= (KERNEL(masks))(x == 0);
-    if (!are_all_finite) {
-        KERNEL(masks) is_finite = KERNEL(are_finite)(x);
-        t->nnan -= (KERNEL(masks))NPYX_ARE_NAN(x);
-        t->nfinite -= is_finite;
-        x = (KERNEL(reals))((KERNEL(masks))x & is_finite);
-    }
-    *total += x;
-}
-
 /* Sums two vectors of columns; false if one of the sums is not finite. */
 KERNEL_INLINE bool KERNEL(sums)(const uint8_t *const *rows, int64_t nrows, size_t off, bool are_all_finite,
                                 KERNEL(tally) * first, KERNEL(tally) * second) {
@@ -42,13 +29,14 @@ KERNEL_INLINE bool KERNEL(sums)(const uint8_t *const *rows, int64_t nrows, size_
     const KERNEL(reals) top = (KERNEL(reals)){0} + INFINITY;
     KERNEL(tally) t0 = {.low = top, .high = -top}, t1 = {.low = top, .high = -top};
     if (are_all_finite)
-        t0.nfinite = t1.nfinite = (KERNEL(masks)){0} + nrows;
+        t0.counts.nfinite = t1.counts.nfinite = (KERNEL(masks)){0} + nrows;
     for (int64_t row = 0; row < nrows;) {
         KERNEL(reals) total0 = {0}, total1 = {0};
         for (int64_t end = row + NPYX_COLUMNS_NPLAIN < nrows ? row + NPYX_COLUMNS_NPLAIN : nrows; row < end;
              row++) {
-            KERNEL(sum_step)(rows[row] + off, are_all_finite, &t0, &total0);
-            KERNEL(sum_step)(rows[row] + off + SECOND, are_all_finite, &t1, &total1);
+            KERNEL(sum_step)(rows[row] + off, are_all_finite, &t0.counts, &total0, &t0.low, &t0.high);
+            KERNEL(sum_step)
+            (rows[row] + off + SECOND, are_all_finite, &t1.counts, &total1, &t1.low, &t1.high);
         }
         KERNEL(two_sum)(&t0.sum, &t0.lost, total0);
         KERNEL(two_sum)(&t1.sum, &t1.lost, total1);
@@ -58,22 +46,14 @@ KERNEL_INLINE bool KERNEL(sums)(const uint8_t *const *rows, int64_t nrows, size_
     return KERNEL(is_all)(KERNEL(are_finite)(t0.sum) & KERNEL(are_finite)(t1.sum));
 }
 
-KERNEL_INLINE void KERNEL(square_step)(const uint8_t *items, bool are_all_finite, KERNEL(squares) * s) {
-    KERNEL(reals) x = KERNEL(load)(items), d = x - s->mean;
-    if (!are_all_finite)
-        d = (KERNEL(reals))((KERNEL(masks))d & KERNEL(are_finite)(x));
-    s->sum += d;
-    s->squares += d * d;
-}
-
 KERNEL_INLINE void KERNEL(deviations)(const uint8_t *const *rows, int64_t nrows, size_t off,
                                       bool are_all_finite, KERNEL(squares) * first,
                                       KERNEL(squares) * second) {
     enum { SECOND = KERNEL_NBYTES / 8 * sizeof(KERNEL_ITEM) };
     KERNEL(squares) s0 = *first, s1 = *second;
     for (int64_t row = 0; row < nrows; row++) {
-        KERNEL(square_step)(rows[row] + off, are_all_finite, &s0);
-        KERNEL(square_step)(rows[row] + off + SECOND, are_all_finite, &s1);
+        KERNEL(deviation_step)(rows[row] + off, s0.mean, are_all_finite, &s0.sum, &s0.squares);
+        KERNEL(deviation_step)(rows[row] + off + SECOND, s1.mean, are_all_finite, &s1.sum, &s1.squares);
     }
     *first = s0;
     *second = s1;
@@ -122,7 +102,7 @@ KERNEL_INLINE bool KERNEL(merge_sums)(double *columns, int64_t width, KERNEL(rea
 
 KERNEL_INLINE KERNEL(squares) KERNEL(begin_squares)(const KERNEL(tally) * t) {
     const KERNEL(reals) one = (KERNEL(reals)){0} + 1;
-    KERNEL(reals) n = __builtin_convertvector(t->nfinite, KERNEL(reals));
+    KERNEL(reals) n = __builtin_convertvector(t->counts.nfinite, KERNEL(reals));
     return (KERNEL(squares)){.mean = t->sum / KERNEL_GREATER(one, n)};
 }
 
@@ -130,14 +110,15 @@ KERNEL_INLINE KERNEL(squares) KERNEL(begin_squares)(const KERNEL(tally) * t) {
 KERNEL_INLINE bool KERNEL(finish)(double *columns, int64_t width, int64_t nrows, const KERNEL(tally) * t,
                                   const KERNEL(squares) * s) {
     const KERNEL(reals) zero = {0}, one = zero + 1;
-    KERNEL(reals) n = __builtin_convertvector(t->nfinite, KERNEL(reals));
-    KERNEL(reals) nnan = __builtin_convertvector(t->nnan, KERNEL(reals));
+    KERNEL(reals) n = __builtin_convertvector(t->counts.nfinite, KERNEL(reals));
+    KERNEL(reals) nnan = __builtin_convertvector(t->counts.nnan, KERNEL(reals));
     KERNEL(reals) all = __builtin_convertvector((KERNEL(masks)){0} + nrows, KERNEL(reals));
     KERNEL(reals) low = s->sum / KERNEL_GREATER(one, n);
     KERNEL(reals) m2 = KERNEL_GREATER(zero, s->squares - s->sum * low);
     KERNEL(increase)(columns + NPYX_COLUMN_NNAN * width, nnan);
     KERNEL(increase)(columns + NPYX_COLUMN_NINF * width, all - n - nnan);
-    KERNEL(increase)(columns + NPYX_COLUMN_NZERO * width, __builtin_convertvector(t->nzero, KERNEL(reals)));
+    KERNEL(increase)
+    (columns + NPYX_COLUMN_NZERO * width, __builtin_convertvector(t->counts.nzero, KERNEL(reals)));
     KERNEL(merge_moments)(columns, width, n, s->mean, low, m2);
     bool is_sound = KERNEL(is_all)(KERNEL(are_finite)(s->sum));
     return KERNEL(merge_sums)(columns, width, t->sum, t->lost, t->low, t->high) && is_sound;

@@ -1,23 +1,10 @@
 /* The two passes over items of one type: a template of kernels (base/simd_kernels_template.h). */
+#include "sum_steps_template.h"
+
 typedef struct KERNEL(tally) {
-    KERNEL(masks) nnan, nfinite, nzero;
+    KERNEL(counts) counts;
     KERNEL(reals) low0, low1, high0, high1; /* of every other vector */
 } KERNEL(tally);
-
-KERNEL_INLINE void KERNEL(sum_step)(const uint8_t *items, bool are_all_finite, KERNEL(tally) * tally,
-                                    KERNEL(reals) * total, KERNEL(reals) * low, KERNEL(reals) * high) {
-    KERNEL(reals) x = KERNEL(load)(items);
-    *low = KERNEL_LESSER(x, *low);
-    *high = KERNEL_GREATER(x, *high);
-    tally->nzero -= (KERNEL(masks))(x == 0);
-    if (!are_all_finite) {
-        KERNEL(masks) is_finite = KERNEL(are_finite)(x);
-        tally->nnan -= (KERNEL(masks))NPYX_ARE_NAN(x);
-        tally->nfinite -= is_finite;
-        x = (KERNEL(reals))((KERNEL(masks))x & is_finite);
-    }
-    *total += x;
-}
 
 /* The sums of a few rounds, lane by lane. */
 KERNEL_INLINE KERNEL(reals)
@@ -25,21 +12,12 @@ KERNEL_INLINE KERNEL(reals)
     enum { WIDTH = KERNEL_NBYTES / 8 * sizeof(KERNEL_ITEM) };
     KERNEL(reals) total0 = {0}, total1 = {0}, total2 = {0}, total3 = {0};
     for (KERNEL(tally) *t = tally; nrounds > 0; nrounds--, items += (size_t)WIDTH * NVECTORS) {
-        KERNEL(sum_step)(items, are_all_finite, t, &total0, &t->low0, &t->high0);
-        KERNEL(sum_step)(items + WIDTH, are_all_finite, t, &total1, &t->low1, &t->high1);
-        KERNEL(sum_step)(items + 2 * WIDTH, are_all_finite, t, &total2, &t->low0, &t->high0);
-        KERNEL(sum_step)(items + 3 * WIDTH, are_all_finite, t, &total3, &t->low1, &t->high1);
+        KERNEL(sum_step)(items, are_all_finite, &t->counts, &total0, &t->low0, &t->high0);
+        KERNEL(sum_step)(items + WIDTH, are_all_finite, &t->counts, &total1, &t->low1, &t->high1);
+        KERNEL(sum_step)(items + 2 * WIDTH, are_all_finite, &t->counts, &total2, &t->low0, &t->high0);
+        KERNEL(sum_step)(items + 3 * WIDTH, are_all_finite, &t->counts, &total3, &t->low1, &t->high1);
     }
     return (total0 + total1) + (total2 + total3);
-}
-
-KERNEL_INLINE void KERNEL(deviation_step)(const uint8_t *items, double mean, bool are_all_finite,
-                                          KERNEL(reals) * total, KERNEL(reals) * squares) {
-    KERNEL(reals) x = KERNEL(load)(items), d = x - mean;
-    if (!are_all_finite)
-        d = (KERNEL(reals))((KERNEL(masks))d & KERNEL(are_finite)(x));
-    *total += d;
-    *squares += d * d;
 }
 
 /* A finite sum contains no NaN and no infinity: items that pass that test need no other. From the first
@@ -55,7 +33,7 @@ KERNEL_TARGET static void KERNEL(sums)(const uint8_t *items, int64_t nelem, npyx
         KERNEL(reals) round = {0};
         if (are_all_finite) {
             round = KERNEL(sum_rounds)(items, nrounds, true, &next);
-            next.nfinite += nrounds * NVECTORS;
+            next.counts.nfinite += nrounds * NVECTORS;
             for (int lane = 0; lane < NLANES; lane++)
                 are_all_finite &= isfinite(round[lane]) != 0;
         }
@@ -72,9 +50,9 @@ KERNEL_TARGET static void KERNEL(sums)(const uint8_t *items, int64_t nelem, npyx
     KERNEL(reals) high = KERNEL_GREATER(tally.high1, tally.high0);
     *sums = (npyx_chunk_sums){.least = low[0], .greatest = high[0]};
     for (int lane = 0; lane < NLANES; lane++) {
-        sums->nnan += tally.nnan[lane];
-        sums->nfinite += tally.nfinite[lane];
-        sums->nzero += tally.nzero[lane];
+        sums->nnan += tally.counts.nnan[lane];
+        sums->nfinite += tally.counts.nfinite[lane];
+        sums->nzero += tally.counts.nzero[lane];
         stats_two_sum(&sums->sum, &sums->lost, sum[lane]);
         sums->lost += lost[lane];
         sums->least = low[lane] < sums->least ? low[lane] : sums->least;
@@ -86,16 +64,17 @@ KERNEL_INLINE void KERNEL(deviations_of)(const uint8_t *items, int64_t nelem, do
                                          bool are_all_finite, npyx_chunk_deviations *deviations) {
     enum { NLANES = KERNEL_NBYTES / 8, WIDTH = NLANES * sizeof(KERNEL_ITEM) };
     KERNEL(reals) total0 = {0}, total1 = {0}, total2 = {0}, total3 = {0}, sum = {0}, lost = {0};
+    const KERNEL(reals) means = (KERNEL(reals)){0} + mean;
     while (nelem > 0) {
         KERNEL(reals) squares0 = {0}, squares1 = {0}, squares2 = {0}, squares3 = {0};
         int64_t nrounds = nelem / (NLANES * NVECTORS);
         nrounds = nrounds < NROUNDS ? nrounds : NROUNDS;
         nelem -= nrounds * NLANES * NVECTORS;
         for (; nrounds > 0; nrounds--, items += (size_t)WIDTH * NVECTORS) {
-            KERNEL(deviation_step)(items, mean, are_all_finite, &total0, &squares0);
-            KERNEL(deviation_step)(items + WIDTH, mean, are_all_finite, &total1, &squares1);
-            KERNEL(deviation_step)(items + 2 * WIDTH, mean, are_all_finite, &total2, &squares2);
-            KERNEL(deviation_step)(items + 3 * WIDTH, mean, are_all_finite, &total3, &squares3);
+            KERNEL(deviation_step)(items, means, are_all_finite, &total0, &squares0);
+            KERNEL(deviation_step)(items + WIDTH, means, are_all_finite, &total1, &squares1);
+            KERNEL(deviation_step)(items + 2 * WIDTH, means, are_all_finite, &total2, &squares2);
+            KERNEL(deviation_step)(items + 3 * WIDTH, means, are_all_finite, &total3, &squares3);
         }
         KERNEL(two_sum)(&sum, &lost, (squares0 + squares1) + (squares2 + squares3));
     }
