@@ -181,7 +181,7 @@ static void add_magnitudes(npyx_filter *filter, double low, double high, uint64_
 }
 
 /* The reals between two places as patterns of positive and of negative values. */
-static void add_reals(npyx_filter *filter, int64_t low, int64_t high) {
+static void filter_add_reals(npyx_filter *filter, int64_t low, int64_t high) {
     const double least = real_at_place(low), greatest = real_at_place(high);
     if (low > high)
         return;
@@ -191,7 +191,7 @@ static void add_reals(npyx_filter *filter, int64_t low, int64_t high) {
 
 /* ---- either ---- */
 
-static void add_nulls(npyx_filter *filter, domain seen_as) {
+static void filter_add_nulls(npyx_filter *filter, domain seen_as) {
     const uint64_t sign = (uint64_t)1 << (8 * pattern_nbytes(filter) - 1);
     const uint64_t nan = largest_magnitude(pattern_type(filter)) + 1;
     if (npyx_type_is_date(filter->dtype->type))
@@ -204,9 +204,9 @@ static void add_nulls(npyx_filter *filter, domain seen_as) {
 
 /* Sets the ranges; is_negated: of what is outside the bounds. Those that meet across the largest pattern are
  * joined. */
-static void set_ranges(npyx_filter *filter, domain seen_as, bounds wanted, bool is_negated) {
+static void filter_set_ranges(npyx_filter *filter, domain seen_as, bounds wanted, bool is_negated) {
     const bounds every = bounds_of_all(seen_as);
-    void (*add)(npyx_filter *, int64_t, int64_t) = seen_as == DOMAIN_REAL ? add_reals : add_integers;
+    void (*add)(npyx_filter *, int64_t, int64_t) = seen_as == DOMAIN_REAL ? filter_add_reals : add_integers;
     if (!is_negated) {
         add(filter, wanted.low, wanted.high);
     } else if (wanted.low > wanted.high) {
@@ -244,9 +244,9 @@ void npyx_filter_init(npyx_filter *filter, const npyx_dtype *dtype, npyx_compone
         all.high = one.high > all.high ? one.high : all.high;
     }
     if (comparison == NPYX_IS_NULL)
-        add_nulls(filter, seen_as);
+        filter_add_nulls(filter, seen_as);
     else
-        set_ranges(filter, seen_as, all, comparison == NPYX_NOT_EQUAL);
+        filter_set_ranges(filter, seen_as, all, comparison == NPYX_NOT_EQUAL);
     filter->passes_none = filter->nranges == 0;
 }
 
