@@ -263,7 +263,8 @@ static void order_begin_anew(npyx_order *order, const npyx_order_keys *keys, con
         order->runs = *runs;
     memset(order->firsts, 0, (size_t)(order->nlabels + 1) * sizeof *order->firsts);
     order->is_listed = false;
-    order->nbits = 0;
+    npyx_free(order->host, order->counts);
+    order->counts = NULL;
     order->nbrackets = 0;
 }
 
@@ -352,8 +353,7 @@ static uint64_t *order_alloc_counts(const npyx_order *order, int64_t nspans) {
 /* Counts all keys of each label by their leading bits. */
 static npyx_status order_count_all(npyx_order *order, npyx_error *error) {
     order->nbits = order_nbits(order, order->nlabels, order->keys.nbits);
-    if (order->counts == NULL)
-        order->counts = order_alloc_counts(order, order->nlabels);
+    order->counts = order_alloc_counts(order, order->nlabels);
     NPYX_TRY(npyx_check_memory(order->counts, error));
     const order_pass pass = {.order = order,
                              .shift = order->keys.nbits - order->nbits,
@@ -396,8 +396,11 @@ static int64_t order_span_nkeys(const order_search *search) {
 /* Counts the next bits of the keys in all spans. */
 static npyx_status order_narrow(order_search *search, npyx_error *error) {
     const int nbits = order_nbits(search->order, search->nspans, search->shift);
-    if (search->counts == NULL)
+    if (search->counts == NULL) { /* in place of those by leading bits: both may be large */
+        npyx_free(search->order->host, search->order->counts);
+        search->order->counts = NULL;
         search->counts = order_alloc_counts(search->order, search->n);
+    }
     NPYX_TRY(npyx_check_memory(search->counts, error));
     const order_pass pass = {.order = search->order,
                              .search = search,
@@ -511,7 +514,7 @@ npyx_status npyx_order_find(npyx_order *order, const int32_t *labels, const int6
         return NPYX_OK;
     const int64_t nkeys = order->firsts[order->nlabels];
     order->nbrackets = 0; /* their keys make room for others */
-    if (order->nbits == 0)
+    if (order->counts == NULL)
         NPYX_TRY(order_count_all(order, error));
     if (nkeys != order->firsts[order->nlabels])
         return npyx_fail_changed(error);

@@ -48,8 +48,8 @@ typedef struct npyx_order {
     uint64_t *list, *room;          /* to sort in; NULL: not needed yet */
     int64_t list_nkeys, room_nkeys; /* for which there is memory */
     int32_t *labels;                /* while keys are listed: theirs */
-    int nbits;                      /* leading bits by which all keys of each label are counted; 0: not yet */
-    uint64_t *counts;
+    int nbits;                      /* leading bits by which all keys of each label are counted */
+    uint64_t *counts;               /* NULL: they are not */
     npyx_order_bracket brackets[NPYX_ORDER_NBRACKETS]; /* disjoint, in order; the list has what they caught */
     int nbrackets;
     int64_t ncaught;
