@@ -149,9 +149,9 @@ static void arena_link(npyx_arena *arena, npyx_arena_block *block) {
 }
 
 void *npyx_arena_alloc(npyx_arena *arena, size_t nbytes) {
-    size_t rounded_nbytes = (nbytes + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
-    if (rounded_nbytes < nbytes)
+    if (nbytes > SIZE_MAX / 2) /* neither the next multiple nor a block of that size may wrap */
         return NULL;
+    size_t rounded_nbytes = (nbytes + ARENA_ALIGNMENT - 1) & ~(size_t)(ARENA_ALIGNMENT - 1);
     npyx_arena_block *block = arena->newest;
     if (block == NULL || block->capacity_nbytes - block->used_nbytes < rounded_nbytes) {
         size_t capacity_nbytes = rounded_nbytes > ARENA_BLOCK_NBYTES ? rounded_nbytes : ARENA_BLOCK_NBYTES;

@@ -207,8 +207,21 @@ static int tear_down(void **state) {
     return unit.nblocks == 0 ? 0 : -1; /* every test gives back what it took */
 }
 
+/* Found by CBMC (tests/prove): the size of a block for nearly all memory wrapped, and the block was too
+ * small. */
+static void test_arena_of_nearly_all_memory(void **state) {
+    unit_host unit;
+    unit_host_init(&unit);
+    npyx_arena arena = {.host = &unit.host};
+    (void)state;
+    for (size_t less = 0; less < 64; less++)
+        assert_null(npyx_arena_alloc(&arena, SIZE_MAX - less));
+    assert_null(arena.newest);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_arena_of_nearly_all_memory),
         cmocka_unit_test(test_fortran_order_is_gathered),
         cmocka_unit_test(test_data_that_are_missing),
         cmocka_unit_test(test_shapes_that_overflow),
