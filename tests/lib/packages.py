@@ -5,6 +5,7 @@ import glob
 import os
 import re
 import shlex
+import shutil
 import subprocess
 
 import install_guide
@@ -73,3 +74,23 @@ def needed(library):
 def newest_glibc(library):
     versions = re.findall(r"GLIBC_(\d+)\.(\d+)", run("objdump", "-T", library))
     return max((int(major), int(minor)) for major, minor in versions)
+
+
+def codename():
+    with open("/etc/os-release") as file:
+        return re.search(r"^VERSION_CODENAME=(\w+)$", file.read(), re.M)[1]
+
+
+def mirror():
+    """Where this machine has Debian's packages from."""
+    fields = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
+    listed = run("apt-get", "indextargets", "--format", fields, "Created-By: Packages").split("\n")
+    return next(line.split()[0] for line in listed if line.split()[1:] == [codename(), "main"])
+
+
+def debootstrap(release, path, included, seconds=20 * shell.PATIENCE):
+    """Makes a root of a release of Debian's with these packages."""
+    new = path + ".new"
+    shutil.rmtree(new, ignore_errors=True)
+    run("debootstrap", "--variant=minbase", f"--include={included}", release, new, mirror(), seconds=seconds)
+    os.rename(new, path)

@@ -14,6 +14,7 @@ import pytest
 import install_guide
 import packages
 import shell
+from packages import codename, mirror
 
 FOLDER = os.path.join(shell.ROOT, ".build", "roots")
 BARE = os.path.join(FOLDER, "bare")
@@ -35,18 +36,6 @@ mount --bind "$2" "$root/var/cache/apt/archives"
 shift 2
 exec chroot "$root" "$@"
 """
-
-
-def codename():
-    with open("/etc/os-release") as file:
-        return re.search(r"^VERSION_CODENAME=(\w+)$", file.read(), re.M)[1]
-
-
-def mirror():
-    """Where this machine has Debian's packages from."""
-    fields = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
-    listed = packages.run("apt-get", "indextargets", "--format", fields, "Created-By: Packages").split("\n")
-    return next(line.split()[0] for line in listed if line.split()[1:] == [codename(), "main"])
 
 
 @pytest.fixture(scope="module")
