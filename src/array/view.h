@@ -132,8 +132,9 @@ int64_t npyx_view_nelem(const npyx_view *view);
  * coordinates; *nkept: that of the axes. */
 int64_t npyx_view_keep_axes(const npyx_view *view, const bool *axes, bool *is_kept, int *nkept);
 
-/* Makes *group the part of the view with the coordinates from `first`, which must exist: `most` of them or
- * fewer, but at least one. Returns how many. */
+/* Makes *group the part of the view with the coordinates from `first`, which must exist: 0, or where the
+ * group before ended, by the same `most`. It has `most` of them or fewer, but at least one. Returns how many.
+ */
 int64_t npyx_view_take_coordinates(const npyx_view *view, const bool *is_kept, int64_t first, int64_t most,
                                    npyx_view *group);
 

@@ -210,8 +210,9 @@ void prove_grow(void) {
  * Bound: two appends of up to 100 bytes, limits up to 200, any allocation failing
  * Unwind: 6
  * Checks: leaks
- * Planted: src/base/host.c: wanted_nbytes > buffer->limit_nbytes) => wanted_nbytes > buffer->limit_nbytes +
- * 1) Took: 10 s, quick
+ * Planted: src/base/host.c: wanted_nbytes > buffer->limit_nbytes)
+ *           => wanted_nbytes > buffer->limit_nbytes + 1)
+ * Took: 10 s, quick
  */
 void prove_buffer_grow(void) {
     npyx_buffer buffer = {.host = &prove_host, .limit_nbytes = nondet_size_to(200)};
@@ -237,8 +238,9 @@ void prove_buffer_grow(void) {
  *
  * Bound: any sizes of 64 bits
  * Unwind: 66
- * Planted: src/base/host.c: capacity_nbytes > SIZE_MAX / 2 ? wanted_nbytes : => capacity_nbytes == 0 ?
- * wanted_nbytes : Took: 3 s, quick
+ * Planted: src/base/host.c: capacity_nbytes > SIZE_MAX / 2 ? wanted_nbytes :
+ *           => capacity_nbytes == 0 ? wanted_nbytes :
+ * Took: 3 s, quick
  */
 void prove_sizes_of_buffers(void) {
     npyx_host host = {.resize = no_memory};

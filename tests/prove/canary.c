@@ -32,8 +32,9 @@ static int canary_fault(int which, int n, const uint8_t *input, size_t nbytes) {
  * Bound: 2 bytes
  * Unwind: 2
  * Checks: conversion, leaks
- * Fails: array_bounds assertion division-by-zero memory-leak no-body overflow pointer_arithmetic
- * pointer_dereference undefined-shift unwind Took: 1 s, quick
+ * Fails: array_bounds assertion division-by-zero memory-leak no-body overflow
+ *        pointer_arithmetic pointer_dereference undefined-shift unwind
+ * Took: 1 s, quick
  */
 void prove_canary(void) {
     any_bytes(uint8_t, input, 2);

@@ -75,6 +75,23 @@ void npyx_buffer_append_text(npyx_buffer *buffer, const char *text) {
     npyx_buffer_append(buffer, text, strlen(text));
 }
 
+void npyx_buffer_append_integers(npyx_buffer *buffer, const int64_t *integers, int n) {
+    (void)buffer;
+    holds(n == 0 || __CPROVER_r_ok(integers, (size_t)n * sizeof *integers));
+}
+
+void npyx_buffer_printf(npyx_buffer *buffer, const char *format, ...) {
+    (void)buffer, (void)format;
+}
+
+void npyx_buffer_append_json(npyx_buffer *buffer, const char *text, size_t nbytes) {
+    npyx_buffer_append(buffer, text, nbytes);
+}
+
+void npyx_buffer_append_utf8(npyx_buffer *buffer, const char *text, size_t nbytes) {
+    npyx_buffer_append(buffer, text, nbytes);
+}
+
 void npyx_buffer_reset(npyx_buffer *buffer) {
     buffer->nbytes = 0;
     buffer->status = NPYX_OK;

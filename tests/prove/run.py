@@ -1,7 +1,8 @@
 """Runs the harnesses: `python3 tests/prove/run.py [--quick] [--planted] [NAME...]`, each through CBMC, which looks at every
 input within a bound: no access outside an object, no overflow, no loop that goes on, and what the harness asserts.
 
-A harness is a function prove_NAME of tests/prove/*.c. The lines of the comment before it say, where they begin so:
+A harness is a function prove_NAME of tests/prove/*.c. The lines of the comment before it say, where they begin so
+(and are continued by lines that are indented):
 
     Bound:    what inputs are looked at
     Unwind:   how often loops run at most, and others of them: `14 name.0:3`; one that could run on fails
@@ -52,6 +53,7 @@ def harnesses():
     for path in sorted(glob.glob(os.path.join(HERE, "*.c"))):
         with open(path, encoding="utf-8") as file:
             for comment, name in HARNESS.findall(file.read()):
+                comment = re.sub(r"\n \*    +", " ", comment)
                 lines = {word: [] for word in WORDS.split("|")}
                 for word, value in LINE.findall(comment):
                     lines[word].append(value)
@@ -87,14 +89,14 @@ def limit():
 
 
 def run(command, log):
-    """What it prints, and its seconds of a processor."""
+    """What it prints, whether it succeeds, and its seconds of a processor."""
     with open(log, "ab+") as file:
         begin = file.tell()
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, preexec_fn=limit, cwd=ROOT)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         file.seek(begin)
-        return file.read().decode("utf-8", "replace"), usage.ru_utime + usage.ru_stime
+        return file.read().decode("utf-8", "replace"), process.returncode == 0, usage.ru_utime + usage.ru_stime
 
 
 def plant(name, planted):
@@ -103,7 +105,7 @@ def plant(name, planted):
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(os.path.join(ROOT, "src"), os.path.join(folder, "src"))
     for line in planted:
-        path, old, new = re.fullmatch(r"(src/\S+): (.*) => (.*)", line).groups()
+        path, old, new = (part.replace("\\n", "\n") for part in re.fullmatch(r"(src/\S+): (.*) => (.*)", line).groups())
         with open(os.path.join(folder, path), encoding="utf-8") as file:
             text = file.read()
         assert text.count(old) == 1, f"{name}: {path} has {text.count(old)} times {old}"
@@ -118,12 +120,11 @@ def check(tools, name, path, lines, what):
     open(log, "w").close()
     sources = plant(name, lines["Planted"]) if what == "planted" else "src"
     defines = ["-DPROVE_REACHED"] if what == "reached" else []
-    compiled, seconds = run(tools.command("goto-cc", "-std=c11", "-D_GNU_SOURCE", *defines, f"-I{sources}", "-Itests/prove",
-                                          "--function", f"prove_{name}", path, "-o", f"{stem}.gb"), log)
+    steps = [run(tools.command("goto-cc", "-std=c11", "-D_GNU_SOURCE", *defines, f"-I{sources}", "-Itests/prove",
+                                          "--function", f"prove_{name}", path, "-o", f"{stem}.gb"), log)]
     replaced = [option for line in lines["Replaces"] for option in ("--replace-calls", ":".join(line.split(" by ")))]
     for options in [replaced] * bool(replaced) + [["--drop-unused-functions"]]:
-        _, more = run(tools.command("goto-instrument", *options, f"{stem}.gb", f"{stem}.gb"), log)
-        seconds += more
+        steps.append(run(tools.command("goto-instrument", *options, f"{stem}.gb", f"{stem}.gb"), log))
     unwind, *others = lines["Unwind"][0].split()
     options = ["--unwind", unwind, *(["--unwindset", ",".join(others)] if others else [])]
     if what == "reached":
@@ -132,13 +133,14 @@ def check(tools, name, path, lines, what):
         options += ALWAYS + [CHECKS[check] for line in lines["Checks"] for check in line.split(", ")]
     if what == "planted" and not lines["Fails"]:
         options.append("--stop-on-fail")
-    output, more = run(tools.command("cbmc", f"{stem}.gb", *options, "--slice-formula", "--trace", "--compact-trace"), log)
-    if "VERIFICATION " not in output:
-        return [("cbmc", (compiled + output)[-300:], "ERROR")], seconds + more
+    output, _, more = run(tools.command("cbmc", f"{stem}.gb", *options, "--slice-formula", "--trace", "--compact-trace"), log)
+    seconds = more + sum(step[2] for step in steps)
+    if "VERIFICATION " not in output or not all(step[1] for step in steps):
+        return [("cbmc", "tells no result", "ERROR")], seconds
     found = RESULT.findall(output)
     if what == "planted" and "VERIFICATION FAILED" in output:
         found.append(("planted", "", "FAILURE"))
-    return found, seconds + more
+    return found, seconds
 
 
 def kind(result):
