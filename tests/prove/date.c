@@ -24,7 +24,7 @@ double strtod(const char *text, char **end) {
  * A unit with its multiple and divisor is read within its text; the multiple is one.
  *
  * Bound: 6 bytes
- * Unwind: 14
+ * Unwind: 16
  * Planted: src/text/datetime.c: rest.nbytes == 0 && unit_divide => unit_divide
  * Planted: src/text/datetime.c: while (i < MOST_NFINER && counts => while (i <= MOST_NFINER && counts
  * Took: 60 s

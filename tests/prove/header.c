@@ -41,30 +41,6 @@ void prove_npy_measure(void) {
 }
 
 /*
- * A header's text in latin1 fits its room as UTF-8.
- *
- * Bound: 4 bytes
- * Unwind: 6
- * Planted: src/format/header.c: npyx_arena_alloc(&array->arena, nbytes + nhigh)
- *           => npyx_arena_alloc(&array->arena, nbytes)
- * Took: 10 s, quick
- */
-void prove_npy_decode(void) {
-    any_bytes(uint8_t, bytes, 4);
-    npyx_array array = {.arena.host = &prove_host};
-    npyx_error error;
-    const char *text;
-    size_t text_nbytes;
-    bool is_utf8 = nondet_bool();
-    if (decode_text(bytes, bytes_nbytes, is_utf8, &array, &text, &text_nbytes, &error) != NPYX_OK)
-        return;
-    holds(text_nbytes >= bytes_nbytes && text_nbytes <= 2 * bytes_nbytes);
-    holds(npyx_utf8_is_valid(text, text_nbytes));
-    reached(text_nbytes == 8 && !is_utf8);
-    reached(text_nbytes == 4 && is_utf8 && (bytes[0] & 0x80) != 0);
-}
-
-/*
  * UTF-8 whose characters are all of latin1 becomes latin1 of as many characters.
  *
  * Bound: 6 bytes

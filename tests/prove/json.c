@@ -79,29 +79,6 @@ void prove_json_code_point(void) {
     reached(status == NPYX_OK && r.off - off == 12);
 }
 
-/*
- * A string ends in the text, and what is left in place or copied is valid UTF-8 and not longer than it.
- *
- * Bound: 5 bytes
- * Unwind: 8 strchr.0:11
- * Planted: src/text/json_text.c: (unsigned char)r->text[end] >= 0x20 && r->text[end] != '"' &&
- *           => r->text[end] != '"' &&
- * Planted: src/text/json_text.c: if (json_peek(r) < 0x20) => if (json_peek(r) < 0x10)
- * Took: 60 s
- */
-void prove_json_string(void) {
-    any_reader(r, 5);
-    assume(off < text_nbytes && text[off] == '"');
-    npyx_status status = read_string(&r, &error);
-    holds(r.off > off && r.off <= text_nbytes);
-    if (status != NPYX_OK)
-        return;
-    holds(text[r.off - 1] == '"' && r.string_nbytes <= r.off - off - 2);
-    holds(npyx_utf8_is_valid(r.string, r.string_nbytes));
-    reached(r.string_nbytes == 3 && r.string == text + 1);
-    reached(r.string_nbytes == 2 && r.string != text + 1);
-}
-
 /* A token of any kind. */
 npyx_status any_token(safetensors_parser *p) {
     p->reader.token = (npyx_json_token)(nondet_u8() % (NPYX_JSON_NAME + 1));

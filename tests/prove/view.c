@@ -51,7 +51,7 @@ void prove_view_narrow(void) {
     npyx_view view = {.ndim = 1, .file_ndim = 1};
     any_axis(&view, 0);
     npyx_view before = view;
-    int64_t low = small(-16, 6), high = small(-16, 6);
+    int64_t low = small(-8, 5), high = small(-8, 5);
     npyx_view_narrow(&view, 0, low, high);
     holds_axis(&view, 0, &before);
     if (view.shape[0] > 0) {

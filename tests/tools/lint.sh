@@ -16,7 +16,7 @@ check() {
     fi
 }
 
-layout() { find src ext tests/unit tests/fuzz tests/hosts tests/safety -name '*.[ch]' -exec clang-format --dry-run --Werror {} +; }
+layout() { find src ext tests/unit tests/fuzz tests/prove tests/hosts tests/safety -name '*.[ch]' -exec clang-format --dry-run --Werror {} +; }
 
 analysis() {
     mkdir -p .build

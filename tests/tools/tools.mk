@@ -32,7 +32,7 @@ graph: ## Draw who includes what, folder by folder, as .build/graph.svg (graphvi
 .PHONY: format
 format: ## Lay the C files out as .clang-format says
 	@sh ext/tools/install-packages.sh format
-	clang-format -i $(wildcard src/*.h src/*/*.[ch] ext/*/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] tests/hosts/*.[ch] tests/safety/*.[ch])
+	clang-format -i $(wildcard src/*.h src/*/*.[ch] ext/*/*.[ch] tests/unit/*.[ch] tests/fuzz/*.[ch] tests/prove/*.[ch] tests/hosts/*.[ch] tests/safety/*.[ch])
 
 .PHONY: deps
 deps: ## Install what any of these targets needs
