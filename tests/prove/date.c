@@ -21,12 +21,11 @@ double strtod(const char *text, char **end) {
 }
 
 /*
- * A unit with its multiple and divisor is read within its text; the multiple is one.
+ * A unit with its multiple and divisor is read within its text, all of it.
  *
  * Bound: 6 bytes
  * Unwind: 16
  * Planted: src/text/datetime.c: rest.nbytes == 0 && unit_divide => unit_divide
- * Planted: src/text/datetime.c: while (i < MOST_NFINER && counts => while (i <= MOST_NFINER && counts
  * Took: 60 s
  */
 void prove_unit_parse(void) {
@@ -36,6 +35,7 @@ void prove_unit_parse(void) {
     if (!npyx_unit_parse(text, text_nbytes, &unit, &multiple))
         return;
     holds(unit <= NPYX_UNIT_as && multiple >= 1);
+    holds(memchr(text, '/', text_nbytes) == NULL || npyx_is_digit(text[text_nbytes - 1]));
     reached(unit == NPYX_UNIT_as && multiple == 25);
     reached(unit == NPYX_UNIT_D && text[text_nbytes - 1] == '7');
 }

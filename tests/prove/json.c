@@ -46,7 +46,7 @@ npyx_status any_string(npyx_json_reader *r, npyx_error *error) {
  */
 void prove_json_next(void) {
     any_reader(r, 6);
-    __CPROVER_havoc_object(r.is_object);
+    r.is_object[r.depth] = r.depth > 0 && nondet_bool();
     int depth = r.depth;
     npyx_status status = npyx_json_next(&r, &error);
     holds(r.off >= off && r.off <= text_nbytes);

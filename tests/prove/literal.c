@@ -36,7 +36,8 @@ void any_blanks(literal_parser *p) {
  *
  * Bound: 7 bytes
  * Unwind: 9
- * Planted: src/text/literal.c: literal_peek(p, 1) == '\n' ? 2 : 3 => 3
+ * Planted: src/text/literal.c: while (p->off < p->nbytes && p->text[p->off] == ' ')
+ *           => while (p->text[p->off] == ' ')
  * Took: 9 s, quick
  */
 void prove_literal_blanks(void) {
