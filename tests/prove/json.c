@@ -42,7 +42,7 @@ npyx_status any_string(npyx_json_reader *r, npyx_error *error) {
  * Unwind: 10
  * Replaces: read_string by any_string
  * Planted: src/text/json_text.c: if (r->depth == NPYX_JSON_DEPTH) => if (r->depth == NPYX_JSON_DEPTH + 1)
- * Took: 30 s
+ * Took: 23 s
  */
 void prove_json_next(void) {
     any_reader(r, 6);
@@ -66,7 +66,7 @@ void prove_json_next(void) {
  * Unwind: 15
  * Planted: src/text/json_text.c: bool has_pair = unit < 0xdc00 && => bool has_pair = unit < 0xdc01 &&
  * Planted: src/text/json_text.c: if (low < 0xdc00 || => if (low < 0xdb00 ||
- * Took: 20 s
+ * Took: 3 s, quick
  */
 void prove_json_code_point(void) {
     any_reader(r, 13);
@@ -96,7 +96,7 @@ npyx_status any_token(safetensors_parser *p) {
  * Unwind: 6
  * Replaces: safetensors_next by any_token
  * Planted: src/format/archive_safetensors.c: if (!is_length || *n == most) => if (!is_length || *n > most)
- * Took: 3 s, quick
+ * Took: 2 s, quick
  */
 void prove_safetensors_integers(void) {
     npyx_error error;
@@ -133,7 +133,7 @@ const npyx_type_info npyx_types[NPYX_NTYPES] = {
  * Unwind: 4
  * Planted: src/format/archive_safetensors.c: if (tensor->begin != at || tensor->end < tensor->begin)
  *           => if (tensor->begin < at || tensor->end < tensor->begin)
- * Took: 30 s
+ * Took: 4 s, quick
  */
 void prove_safetensors_check(void) {
     static const npyx_type types[] = {NPYX_U1, NPYX_F4, NPYX_F8, NPYX_NTYPES};

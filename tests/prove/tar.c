@@ -31,7 +31,7 @@ double npyx_number_to_f64(const npyx_number *number) {
  * Bound: 12 bytes
  * Unwind: 14
  * Planted: src/format/tar_header.c: nbytes - i > 8 && field[i] != => nbytes - i > 9 && field[i] !=
- * Took: 10 s, quick
+ * Took: 3 s, quick
  */
 void prove_tar_number(void) {
     uint8_t block[LONG_NBYTES];
@@ -53,7 +53,7 @@ void prove_tar_number(void) {
  * Bound: 12 bytes
  * Unwind: 14
  * Planted: src/format/tar_header.c: length < i + 3 || => length < i + 1 ||
- * Took: 20 s, quick
+ * Took: 2 s, quick
  */
 void prove_tar_record(void) {
     any_bytes(char, text, 12);
@@ -74,7 +74,7 @@ void prove_tar_record(void) {
  * Bound: 4 bytes, of the number's text any value
  * Unwind: 8
  * Planted: src/format/tar_header.c: (fabs(real) < 0x1p63) => (fabs(real) <= 0x1p64)
- * Took: 60 s
+ * Took: 2 s, quick
  */
 void prove_tar_say_number(void) {
     any_bytes(char, text, 4);
@@ -104,7 +104,7 @@ npyx_status data_fail(const npyx_tar_walk *walk, npyx_error *error) {
  * Replaces: tar_check_small by any_small
  * Replaces: fail_data by data_fail
  * Planted: src/format/tar.c: if (size < 0 || => if (size < -512 ||
- * Took: 20 s
+ * Took: 2 s, quick
  */
 void prove_tar_place_data(void) {
     npyx_source parent = {.nbytes = nondet_i64_from(0, (int64_t)1 << 52)};
@@ -137,7 +137,7 @@ void prove_tar_place_data(void) {
  * Unwind: 7
  * Planted: src/format/tar_header.c: while (member->type == NPYX_TAR_DIRECTORY && name->nbytes > 0 &&
  *           => while (member->type == NPYX_TAR_DIRECTORY &&
- * Took: 20 s
+ * Took: 1 s, quick
  */
 void prove_tar_settle_folder(void) {
     char bytes[4];

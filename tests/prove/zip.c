@@ -21,7 +21,7 @@ npyx_status npyx_window_at(npyx_window *w, int64_t off, size_t nbytes, size_t ah
  * Bound: files up to 28 bytes
  * Unwind: 9
  * Planted: src/format/zip_directory.c: if (tail_nbytes < 0 || => if (tail_nbytes < -1 ||
- * Took: 20 s
+ * Took: 4 s, quick
  */
 void prove_zip_end_record(void) {
     any_bytes(uint8_t, file, 28);
@@ -45,7 +45,7 @@ void prove_zip_end_record(void) {
  * Bound: 32 bytes
  * Unwind: 10
  * Planted: src/format/zip_directory.c: if (next_off - off < 8) => if (next_off - off < 4)
- * Took: 30 s
+ * Took: 27 s
  */
 void prove_zip64_fields(void) {
     any_bytes(uint8_t, extra, 32);
@@ -72,7 +72,7 @@ npyx_status any_name(npyx_arena *arena, const char *name, size_t nbytes, npyx_zi
  * Replaces: decode_name by any_name
  * Planted: src/format/zip_directory.c: header_off <= INT64_MAX / 2 ? (int64_t)header_off
  *           => true ? (int64_t)header_off
- * Took: 30 s
+ * Took: 10 s, quick
  */
 void prove_zip_take_record(void) {
     uint8_t bytes[NPYX_ZIP_RECORD_NBYTES + 24];
