@@ -194,10 +194,11 @@ void prove_grow(void) {
     holds(npyx_grow(&prove_host, &items, 0, &capacity, sizeof *items, &error) == NPYX_OK && capacity == 16);
     items[place] = 7;
     prove_memory_fails = true;
-    npyx_status status =
-        npyx_grow(&prove_host, &items, nondet_i64_from(0, 16), &capacity, sizeof *items, &error);
+    int64_t n = nondet_i64_from(0, 16);
+    npyx_status status = npyx_grow(&prove_host, &items, n, &capacity, sizeof *items, &error);
     holds(status == NPYX_OK || (status == NPYX_NOMEM && error.status == NPYX_NOMEM && capacity == 16));
     holds(items[place] == 7 && __CPROVER_w_ok(items, (size_t)capacity * sizeof *items));
+    holds(status != NPYX_OK || capacity > n);
     reached(status == NPYX_NOMEM);
     reached(capacity == 32);
     npyx_free(&prove_host, items);
@@ -238,8 +239,7 @@ void prove_buffer_grow(void) {
  *
  * Bound: any sizes of 64 bits
  * Unwind: 66
- * Planted: src/base/host.c: capacity_nbytes > SIZE_MAX / 2 ? wanted_nbytes :
- *           => capacity_nbytes == 0 ? wanted_nbytes :
+ * Planted: src/base/host.c: if (wanted_nbytes < nbytes || => if (
  * Took: 8 s, quick
  */
 void prove_sizes_of_buffers(void) {

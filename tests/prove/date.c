@@ -74,7 +74,8 @@ void prove_date_fraction(void) {
     bool is_fraction = take_fraction(&p);
     for (int part = 0; part < INSTANT_NPARTS; part++)
         holds(p.instant.parts[part] < instant_radix(part));
-    holds(!is_fraction || p.rest.nbytes < text_nbytes);
+    size_t ndigits = text_nbytes - p.rest.nbytes;
+    holds(!is_fraction || (ndigits > 0 && ndigits <= 18));
     reached(is_fraction && p.instant.parts[INSTANT_NPARTS - 1] == 999);
 }
 

@@ -89,17 +89,16 @@ void prove_expression_operator(void) {
 /*
  * Operators go on in the text; each takes two nodes that are there, and comparisons are not chained.
  *
- * Bound: 2 bytes, of operands any
+ * Bound: 2 bytes, of operands any, behind 1 node or all but two
  * Unwind: 18 parse_operators.0:4
  * Replaces: parse_tight by any_tight
  * Replaces: check_foreign by any_foreign
- * Planted: src/lazy/expression.c: if (expression->nnodes == NPYX_EXPRESSION_MAX_NNODES)
- *           => if (expression->nnodes == NPYX_EXPRESSION_MAX_NNODES + 1)
+ * Planted: src/lazy/expression.c: p->off += strlen(op_infos[op].spelling); => p->off += 3;
  * Took: 59 s
  */
 void prove_expression_operators(void) {
     any_expression_parser(p, 2);
-    assume(expression.nnodes > 0);
+    expression.nnodes = nondet_bool() ? 1 : NPYX_EXPRESSION_MAX_NNODES - 2;
     number = expression.nnodes - 1;
     npyx_status status = parse_operators(&p, BINDS_COMPARISON, &number);
     holds_expression(p, status);

@@ -64,8 +64,7 @@ void prove_json_next(void) {
  *
  * Bound: 13 bytes
  * Unwind: 15
- * Planted: src/text/json_text.c: bool has_pair = unit < 0xdc00 && => bool has_pair = unit < 0xdc01 &&
- * Planted: src/text/json_text.c: if (low < 0xdc00 || => if (low < 0xdb00 ||
+ * Planted: src/text/json_text.c: nbytes = 12; => nbytes = 14;
  * Took: 3 s, quick
  */
 void prove_json_code_point(void) {

@@ -58,7 +58,7 @@ void prove_span_digits_beyond(void) {
  *
  * Bound: 10 bytes, 8 digits, from any place
  * Unwind: 11
- * Planted: src/text/span.h: if (digit >= 16) => if (digit > 16)
+ * Planted: src/text/span.h: i < off + ndigits; i++ => i < off + ndigits - 1; i++
  * Took: 5 s, quick
  */
 void prove_span_hex(void) {

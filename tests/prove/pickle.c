@@ -307,7 +307,8 @@ void prove_pickle_lines(void) {
  * Unwind: 7 strchr.0:12
  * Replaces: npyx_pickle_set_error by npyx_pickle_set_error_briefly
  * Replaces: npyx_pickle_fill by nothing_more
- * Planted: src/format/pickle.c: if (*c == '\\' && c + 1 == end) => if (false)
+ * Planted: src/format/pickle.c: uint8_t *bytes = npyx_pickle_alloc(p, line_nbytes)
+ *           => uint8_t *bytes = npyx_pickle_alloc(p, 1)
  * Took: 6 s, quick
  */
 void prove_pickle_string(void) {
@@ -367,6 +368,8 @@ void prove_pickle_integer(void) {
     holds(made->kind == NPYX_OBJECT_WIDE ||
           (made->kind == NPYX_OBJECT_INTEGER && made->integer == (int64_t)value));
     holds(made->kind == NPYX_OBJECT_INTEGER || bytes_nbytes > 8);
+    bool is_negative = bytes_nbytes > 0 && bytes[bytes_nbytes - 1] >= 0x80;
+    holds(made->kind != NPYX_OBJECT_INTEGER || (made->integer < 0) == is_negative);
     reached(made->kind == NPYX_OBJECT_INTEGER && bytes_nbytes == 10 && made->integer == -3);
     reached(made->kind == NPYX_OBJECT_WIDE);
 }

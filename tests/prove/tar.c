@@ -52,7 +52,7 @@ void prove_tar_number(void) {
  *
  * Bound: 12 bytes
  * Unwind: 14
- * Planted: src/format/tar_header.c: length < i + 3 || => length < i + 1 ||
+ * Planted: src/format/tar_header.c: length > left.nbytes || => length > left.nbytes + 1 ||
  * Took: 2 s, quick
  */
 void prove_tar_record(void) {
@@ -73,7 +73,7 @@ void prove_tar_record(void) {
  *
  * Bound: 4 bytes, of the number's text any value
  * Unwind: 8
- * Planted: src/format/tar_header.c: (fabs(real) < 0x1p63) => (fabs(real) <= 0x1p64)
+ * Planted: src/format/tar_header.c: bool has_digits = value.nbytes > 0 && => bool has_digits =
  * Took: 2 s, quick
  */
 void prove_tar_say_number(void) {
