@@ -18,6 +18,7 @@ import packages
 import pictures
 import shell
 from formats import npy
+from visits import LOOKS, barriers, chromium, is_light  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -199,6 +200,98 @@ def test_the_page_in_a_browser(datasette, tmp_path):
         # the ends of viridis, of the picture, and the colour of the bars
         for colour in ((0x44, 0x01, 0x54), (0xFD, 0xE7, 0x25), (0x27, 0x68, 0x90)):
             assert (np.abs(pixels.astype(int) - colour).max(1) <= 2).sum() > 100, (width, colour)
+
+
+LONG_NAME = "a-run-with-a-very-long-name-" * 5 + ".npy"
+
+
+@pytest.fixture(scope="module")
+def odd(folder):
+    """What does not fit: long names and texts, wide records, pictures of one pixel's width; and what has no values."""
+    root = folder / "data" / "odd"
+    os.makedirs(root)
+    np.save(root / LONG_NAME, np.arange(100))
+    np.savez(root / "named.npz", **{"x" * 200: np.arange(3.0), "b": np.arange(4.0)})
+    np.save(root / "text.npy", np.array(["word" * 200, "b"]))
+    np.save(root / "wide.npy", np.zeros(3, [(f"column_{i}", "f8") for i in range(60)]))
+    np.save(root / "nan.npy", np.full(3, np.nan))
+    np.save(root / "nat.npy", np.array(["2020-01-01", "NaT"], "M8[D]"))
+    np.save(root / "null.npy", np.array([None, 1], object))
+    np.save(root / "empty.npy", np.zeros(0))
+    for shape in ((1, 1), (1, 1000), (1000, 1), (600, 900)):
+        np.save(root / "picture-{}-{}.npy".format(*shape), np.arange(shape[0] * shape[1], dtype="u1").reshape(shape))
+    return root
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_nothing_is_wider_than_the_screen_or_without_end(datasette, chromium, odd, look):
+    for name in ("", *sorted(os.listdir(odd))):
+        page = chromium.open(f"{datasette.base}/-/arrays?path={urllib.parse.quote(os.path.join('odd', name))}")
+        page.look(*look)
+        page.wait("[...document.images].every((image) => image.complete)")
+        assert page.js("document.documentElement.scrollWidth <= innerWidth"), name
+        assert page.js("[...document.querySelectorAll('.table-wrapper')].every((box) => box.scrollWidth <= box.clientWidth)"), name
+        assert name == "wide.npy" or page.js("document.documentElement.scrollHeight") < 5000, name
+        (shown,) = page.js("[...document.images].map((image) => [image.clientWidth, image.clientHeight])") or [[16, 16]]
+        assert min(shown) >= 16 and max(shown) <= 1280 and shown[1] <= 640, name
+        assert not name.endswith("600-900.npy") or abs(shown[0] / shown[1] - 1.5) < 0.02
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_axe_finds_no_barriers(datasette, chromium, odd, look):
+    for path in ("", "runs", "odd", "odd/text.npy", "odd/wide.npy", "odd/named.npz", "odd/picture-1-1000.npy", "runs/cut.npy", "runs/r1/loss.npy"):
+        page = chromium.open(f"{datasette.base}/-/arrays?path={path}")
+        page.look(*look)
+        assert barriers(page) == [], path
+        assert page.js("[...document.images].every((image) => image.alt !== '')")
+
+
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_it_is_dark_in_the_dark(datasette, chromium, is_dark):
+    page = chromium.open(f"{datasette.base}/-/arrays?path=runs/r1/loss.npy")
+    page.look(1280, is_dark)
+    assert (sum(map(int, re.findall(r"\d+", page.js("getComputedStyle(document.body).backgroundColor")))) < 150) == is_dark
+    page.wait("[...document.images].every((image) => image.complete)")
+    assert is_light(page, "main") != is_dark and is_light(page, "main img") != is_dark
+
+
+def test_missing_values_have_numpys_names(datasette, odd):
+    for name, wanted in (("nan", ["NaN", "NaN", "NaN"]), ("nat", ["2020-01-01", "NaT"]), ("null", ["null", "1"])):
+        _, text, _ = datasette("/-/arrays", path=f"odd/{name}.npy")
+        rows = text[text.index("<h2>First rows</h2>") :]
+        assert [line[1] for line in cells(rows) if line] == wanted
+
+
+def test_what_has_no_values_has_no_distribution(datasette, odd):
+    for name in ("empty", "nan"):
+        status, text, _ = datasette("/-/arrays", path=f"odd/{name}.npy")
+        assert status == 200 and "Distribution" not in text and "Statistics" in text
+    assert "data:image" not in datasette("/-/arrays", path="odd/empty.npy")[1]
+
+
+def test_what_is_not_there_is_not_found(datasette, odd, folder):
+    status, text, _ = datasette("/-/arrays", path="odd/named.npz", array="nope")
+    assert status == 404 and "There is no array nope in odd/named.npz." in text
+    assert datasette("/-/arrays", path="odd/nan.npy", array="nope")[0] == 404
+    status, text, _ = datasette("/-/arrays", path="odd", first="9999")
+    assert status == 404 and "There are only 12 files of arrays here." in text
+    assert datasette("/-/arrays", path="odd", first="11")[0] == 200
+    assert "data is truncated" in datasette("/-/arrays", path="runs/cut.npy", array="nope")[1]
+    np.savez(odd / "many.npz", **{f"a{i:03}": np.full(2, i) for i in range(250)})  # more than are listed
+    try:
+        status, text, _ = datasette("/-/arrays", path="odd/many.npz", array="a249")
+        assert status == 200 and "[249 249]" in text
+    finally:
+        os.remove(odd / "many.npz")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_pictures_in_cells_fit(datasette, chromium, odd, look):
+    page = chromium.open(f"{datasette.base}/_memory?sql=" + urllib.parse.quote("SELECT npy_png(array) AS picture FROM npy_file('odd/picture-600-900.npy') UNION ALL SELECT npy_png(array) FROM npy_file('odd/picture-1000-1.npy')"))
+    page.look(*look)
+    page.wait("[...document.images].every((image) => image.complete)")
+    shown = page.js("[...document.images].map((image) => [image.clientWidth, image.clientHeight])")
+    assert len(shown) == 2 and max(width for width, _ in shown) <= look[0] and min(map(min, shown)) >= 16 and max(height for _, height in shown) <= 640
 
 
 def test_another_entry_point_that_is_asked_for_stays(serve, python):

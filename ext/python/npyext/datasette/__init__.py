@@ -13,7 +13,7 @@ import os
 import sqlite3
 
 from datasette import hookimpl
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from .._load import can_load, load_readonly
 from .pages import arrays
@@ -46,15 +46,18 @@ def prepare_connection(conn, database, datasette):
 def render_cell(value):
     """A PNG or an SVG as a picture. In an <img> an SVG runs no scripts."""
     if isinstance(value, bytes) and value.startswith(b"\x89PNG\r\n\x1a\n") and len(value) <= PICTURE_NBYTES:
-        return picture("image/png", value)
+        return picture("image/png", value, f"a picture of {len(value)} bytes")
     if isinstance(value, str) and value.startswith("<svg ") and len(value) <= PICTURE_NBYTES:
-        return picture("image/svg+xml", value.encode())
+        return picture("image/svg+xml", value.encode(), f"a drawing of {len(value)} characters")
     return None
 
 
-def picture(kind, data, style="max-width: 100%"):
-    source = base64.b64encode(data).decode()
-    return Markup(f'<img src="data:{kind};base64,{source}" alt="" style="{style}">')
+def picture(kind, data, name, width=None):
+    """An <img>; `width` in pixels, when it is not its own. A strip of a pixel is shown wider than it is."""
+    about = {"src": f"data:{kind};base64,{base64.b64encode(data).decode()}", "alt": name, "width": width}
+    attributes = " ".join(f'{key}="{escape(value)}"' for key, value in about.items() if value is not None)
+    kind_class = ' class="drawing"' if kind == "image/svg+xml" else ""
+    return Markup(f'<img {attributes}{kind_class} style="max-width: 100%; max-height: 40rem; min-width: 16px; min-height: 16px">')
 
 
 @hookimpl

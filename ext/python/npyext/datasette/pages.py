@@ -6,6 +6,7 @@ may. What there was no time for is left out, and said.
 
 import json
 import os
+import re
 import time
 
 from datasette import Forbidden, NotFound, Response
@@ -17,7 +18,9 @@ NFILES = 50  # of a page
 NARRAYS = 200
 NROWS = 10
 NBINS = 40
+NCHARACTERS = 16  # of a text among the statistics
 PICTURE_SIDE = 1024
+SMALL_PICTURE = 256
 
 
 class Clock:
@@ -96,9 +99,15 @@ def trail(relative):
     return [(part, os.sep.join(parts[: i + 1])) for i, part in enumerate(parts)]
 
 
-def shown(number):
-    """A statistic in few digits."""
-    return "" if number is None else f"{number:.6g}" if isinstance(number, float) else str(number)
+def shown(value):
+    """A statistic in few digits; the beginning of a text."""
+    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= NCHARACTERS else text[:NCHARACTERS] + "…"
+
+
+def absent(dtype):
+    """What SQL's NULL is among values of a dtype."""
+    return "NaN" if re.match("b?float|complex", dtype) else "NaT" if re.match("datetime|timedelta", dtype) else "null"
 
 
 async def arrays(datasette, request):
@@ -117,7 +126,8 @@ async def arrays(datasette, request):
     else:
         template, context = "npyext_array.html", await array(db, path, relative, request)
     context.update(trail=trail(relative), page=datasette.urls.path("/-/arrays"), is_late=db.is_late, shown=shown)
-    return Response.html(await datasette.render_template(template, context, request=request))
+    html = await datasette.render_template(template, context, request=request)
+    return Response.html(html.replace("<html>", '<html lang="en">', 1))  # which Datasette's own pages do not say
 
 
 # --- a folder ---------------------------------------------------------------------------------------------------------
@@ -126,6 +136,8 @@ async def arrays(datasette, request):
 async def folder(db, path, relative, request):
     folders, files = listing(path)
     first = int(request.args.get("first")) if (request.args.get("first") or "").isdigit() else 0
+    if first > 0 and first >= len(files):
+        raise NotFound(f"There are only {len(files)} files of arrays here.")
     sources = [os.path.join(path, name) for name in files[first : first + NFILES]]
     found = await db.rows(
         "SELECT path, name, dtype, shape, ndim, error FROM npy_meta(:sources) WHERE on_error = 'row' LIMIT :n",
@@ -169,11 +181,18 @@ async def array(db, path, relative, request):
     name = request.args.get("array")
     which = {"path": path, "name": name if name is not None else ""}
     names = await db.rows("SELECT name, dtype, shape, ndim, error FROM npy_meta(:path) WHERE on_error = 'row' LIMIT :n", path=path, n=NARRAYS)
-    line = next((each for each in names or [] if each.get("name") == which["name"]), (names or [{}])[0])
+    line = next((each for each in names or [] if each.get("name") == which["name"]), None)
+    if line is None and name and not db.is_late and not any(each["error"] for each in names):  # it may come after the first NARRAYS
+        found = await db.rows("SELECT name, dtype, shape, ndim, error FROM npy_meta(:path) WHERE name = :name LIMIT 1", **which)
+        if found == []:
+            raise NotFound(f"There is no array {name} in {relative}.")
+        line = (found or [{}])[0]
+    line = line or (names or [{}])[0]
     which["name"] = line.get("name") or ""
     context = {"relative": relative, "names": names or [], "line": line, "name": which["name"], "error": line.get("error")}
     if not line or line.get("error"):
         return context
+    context["absent"] = absent(line["dtype"])
     context["statistics"] = await db.rows(
         "SELECT field_name, count, nulls, infs, zeros, min, max, mean, std, error FROM npy_stats(:path, :name) WHERE on_error = 'row'", **which)
     nedge = max(1, 4 - line["ndim"])
@@ -198,7 +217,7 @@ async def drawn(db, which, line):
     one = f"npy_slice(array, '{', '.join(batch + parts)}')" if batch or any(step > 1 for step in steps) else "array"
     if len(shape) >= 2 and min(shape) > 0:
         sql = f"SELECT npy_png({one}, 'viridis') AS picture FROM npy_file(:path, :name)"
-    elif len(shape) == 1:
+    elif len(shape) == 1 and shape[0] > 0:
         sql = "SELECT npy_plot(array) AS picture FROM npy_file(:path, :name)"
     else:
         return {}
@@ -208,22 +227,28 @@ async def drawn(db, which, line):
     from . import picture
 
     data = made["picture"]
-    # small ones are shown larger, so that one sees their pixels
-    html = picture("image/png", data, "min-width: 16em; image-rendering: pixelated") if isinstance(data, bytes) else picture("image/svg+xml", data.encode())
-    return {"html": html, "is_first": bool(batch), "is_png": isinstance(data, bytes)}
+    name = which["name"] or os.path.basename(which["path"])
+    if isinstance(data, bytes):
+        width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))  # of its header
+        scale = SMALL_PICTURE // max(width, height)  # small ones are shown larger, so that one sees their pixels
+        html = picture("image/png", data, f"A picture of {name}", width=width * scale if scale > 1 else None)
+    else:
+        html = picture("image/svg+xml", data.encode(), f"A plot of {name}")
+    return {"html": html, "is_first": bool(batch)}
 
 
 def bars(bins):
-    """The histogram as an SVG; None when there is none."""
-    if not bins or "error" in bins[0]:
+    """The histogram as an SVG, with its ends; None when there is none, or no value in it."""
+    if not bins or "error" in bins[0] or not any(each["count"] for each in bins):
         return None
-    most = max(each["count"] for each in bins) or 1
+    most = max(each["count"] for each in bins)
     width, height = 720, 160
     step = width / len(bins)
     rects = "".join(
         f'<rect x="{i * step + 1:.1f}" y="{height - each["count"] / most * height:.1f}" width="{step - 2:.1f}" '
         f'height="{each["count"] / most * height:.1f}"><title>{each["lo"]:.6g} to {each["hi"]:.6g}: {each["count"]}</title></rect>'
         for i, each in enumerate(bins))
-    labels = f'<text x="1" y="{height + 18}">{bins[0]["lo"]:.6g}</text><text x="{width - 1}" y="{height + 18}" text-anchor="end">{bins[-1]["hi"]:.6g}</text>'
-    return Markup(f'<svg viewBox="0 0 {width} {height + 24}" style="max-width: {width}px; width: 100%" font-size="13" fill="#276890">{rects}'
-                  f'<path d="M0 {height}H{width}" stroke="#666"/><g fill="#333">{labels}</g></svg>')
+    lo, hi = shown(bins[0]["lo"]), shown(bins[-1]["hi"])
+    html = Markup(f'<svg class="bars" role="img" aria-label="{sum(each["count"] for each in bins)} values from {lo} to {hi}" '
+                  f'viewBox="0 0 {width} {height + 1}">{rects}<path d="M0 {height}H{width}"/></svg>')
+    return {"html": html, "lo": lo, "hi": hi}
