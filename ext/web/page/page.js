@@ -132,7 +132,7 @@ function pictureOf({ type, bytes }) {
 
 /** A long text scrolls by itself, so that its row is no higher than the screen. */
 function cell(value) {
-  if (value.kind === 'picture') return made('td', {}, pictureOf(value));
+  if (value.kind === 'picture') return made('td', { className: value.kind }, pictureOf(value));
   if (value.text.length > LONG_TEXT) return made('td', { className: value.kind }, made('div', { className: 'long', tabIndex: 0, textContent: value.text }));
   return made('td', { className: value.kind, textContent: value.text });
 }
@@ -269,6 +269,7 @@ export async function add(list) {
   const isUntouched = sqlText.value === readySql;
   readyMenu.replaceChildren(); // of a new file the first query is ready
   showFiles();
+  showError('');
   await choose(added[0].path);
   if (troubles.length > 0) showError(troubles.join('\n'));
   if (isUntouched && troubles.length === 0) await run();
