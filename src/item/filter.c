@@ -182,9 +182,9 @@ static void add_magnitudes(npyx_filter *filter, double low, double high, uint64_
 
 /* The reals between two places as patterns of positive and of negative values. */
 static void filter_add_reals(npyx_filter *filter, int64_t low, int64_t high) {
-    const double least = real_at_place(low), greatest = real_at_place(high);
     if (low > high)
         return;
+    const double least = real_at_place(low), greatest = real_at_place(high);
     add_magnitudes(filter, least, greatest, 0);
     add_magnitudes(filter, -greatest, -least, (uint64_t)1 << (8 * pattern_nbytes(filter) - 1));
 }
@@ -220,10 +220,11 @@ static void filter_set_ranges(npyx_filter *filter, domain seen_as, bounds wanted
     if (filter->dtype->type == NPYX_U8)
         add_texts(filter);
     const uint64_t mask = UINT64_MAX >> (64 - 8 * pattern_nbytes(filter));
-    npyx_pattern_range *ranges = filter->ranges, *last = &ranges[filter->nranges - 1];
-    if (filter->nranges > 1 && ((last->high + 1 - ranges[0].low) & mask) == 0) {
-        ranges[0].low = last->low;
-        filter->nranges--;
+    npyx_pattern_range *ranges = filter->ranges;
+    const int last = filter->nranges - 1;
+    if (last > 0 && ((ranges[last].high + 1 - ranges[0].low) & mask) == 0) {
+        ranges[0].low = ranges[last].low;
+        filter->nranges = last;
     }
     filter->passes_all = filter->nranges == 1 && ((ranges[0].high - ranges[0].low) & mask) == mask;
 }
@@ -322,13 +323,17 @@ static uint64_t equal_texts(const npyx_filter *filter, const uint8_t *items, int
 void npyx_filter_apply(const npyx_filter *filter, const uint8_t *items, int64_t nelem, uint64_t *bitmap) {
     if (filter->passes_all)
         return;
+    for (int64_t i = 0; i < nelem && filter->passes_none; i += 64)
+        bitmap[i / 64] &= ~bits_of(nelem - i);
+    if (filter->passes_none)
+        return;
     bool is_text = filter->equal != NULL;
     npyx_filter_kernel *kernel = NULL;
     if (!is_text)
         kernel = npyx_filter_kernel_of((npyx_lane)__builtin_ctzll((uint64_t)pattern_nbytes(filter)),
                                        npyx_simd_here());
     int64_t first = 0;
-    if (!filter->passes_none && !is_text && !filter->is_widened && npyx_dtype_is_native(filter->dtype)) {
+    if (!is_text && !filter->is_widened && npyx_dtype_is_native(filter->dtype)) {
         kernel(filter, items, nelem / 64, bitmap);
         first = nelem / 64 * 64;
     }
@@ -336,7 +341,7 @@ void npyx_filter_apply(const npyx_filter *filter, const uint8_t *items, int64_t 
     for (; first < nelem; first += 64) {
         const uint8_t *group_items = items + first * filter->dtype->itemsize;
         int64_t count = nelem - first < 64 ? nelem - first : 64;
-        uint64_t word = filter->passes_none ? 0 : bitmap[first / 64] & bits_of(count);
+        uint64_t word = bitmap[first / 64] & bits_of(count);
         if (word != 0 && is_text) {
             word = equal_texts(filter, group_items, count);
         } else if (word != 0) {

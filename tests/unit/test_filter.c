@@ -455,12 +455,27 @@ static void other_types_pass(void **state) {
     }
 }
 
+/* Items of no kernel's width, none of which can pass: a kernel was chosen by a width of 0. */
+static void nothing_of_texts_passes(void **state) {
+    (void)state;
+    static const npyx_type types[] = {NPYX_BYTES, NPYX_TEXT};
+    for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
+        npyx_dtype dtype = dtype_of(types[k], false);
+        const uint8_t items[70 * 32] = {0};
+        uint64_t bitmap[2] = {UINT64_MAX, UINT64_MAX};
+        npyx_filter filter;
+        npyx_filter_init_equal(&filter, &dtype, NULL);
+        npyx_filter_apply(&filter, items, 70, bitmap);
+        assert_true(bitmap[0] == 0 && bitmap[1] == UINT64_MAX << 6);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers),        cmocka_unit_test(every_type_as_sqlite),
-        cmocka_unit_test(parts_of_complex),     cmocka_unit_test(portable_kernels),
-        cmocka_unit_test(sets_of_operands),     cmocka_unit_test(other_types_pass),
-        cmocka_unit_test(texts_that_are_equal),
+        cmocka_unit_test(nothing_of_texts_passes), cmocka_unit_test(known_answers),
+        cmocka_unit_test(every_type_as_sqlite),    cmocka_unit_test(parts_of_complex),
+        cmocka_unit_test(portable_kernels),        cmocka_unit_test(sets_of_operands),
+        cmocka_unit_test(other_types_pass),        cmocka_unit_test(texts_that_are_equal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
