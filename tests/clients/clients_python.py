@@ -107,6 +107,22 @@ def test_connect_in_a_python_that_loads_none(folder):
     assert "[3.0,4.0,5.0]" in packages.run(python, "-m", "npyext", ":memory:", "SELECT * FROM npy_rows('x.npy')", cwd=folder)
 
 
+MAP = """
+import npyext
+for name in ("y", "z"):
+    npyext.connect().execute("SELECT * FROM npy_write(?, npy_from_json('[1.5, 2.5]'))", (name + ".npy",)).fetchall()
+rows = npyext.map("SELECT path, sum FROM npy_stats(:source) WHERE count > :least", ["y.npy", "z.npy"], parameters={"least": 1})
+print(rows, rows.columns, npyext.map("SELECT path, sum FROM npy_stats(:source)", "[yz].npy", reduce="SELECT sum(sum) AS s FROM parts").columns)
+print(npyext.map("SELECT path FROM npy_stats(:source)", "gone*.npy").columns)
+"""
+
+
+def test_map_takes_what_loads(python, folder):
+    """It said that sqlite3.Connection has no enable_load_extension."""
+    told = "[('y.npy', 4.0), ('z.npy', 4.0)] ['path', 'sum'] ['s']\n['path']\n"
+    assert prints(python, MAP, folder) == prints(python, MAP, folder, is_stubbed=True) == told
+
+
 BOTH = """
 import sqlite3, apsw, npyext
 own, other = npyext.connect(), apsw.Connection(":memory:")

@@ -92,7 +92,8 @@ def _why_not_sqlite3():
     return None
 
 
-def _connect(path, options):
+def connect_with_what_loads(path, options):
+    """A connection of sqlite3, or of apsw where that loads no extensions; without npyext."""
     reason = _why_not_sqlite3()
     if reason is None:
         import sqlite3
@@ -116,7 +117,7 @@ def connect(path=":memory:", *, remote=None, allow=None, **options):
     there is neither, and ValueError when path is an array file.
     """
     refuse_array(path, connect)
-    connection = _connect(path, options)
+    connection = connect_with_what_loads(path, options)
     try:
         load(connection, remote, allow)
     except BaseException:

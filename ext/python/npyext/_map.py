@@ -13,7 +13,7 @@ import re
 import signal
 import socket
 
-from ._load import load_readonly
+from ._load import connect_with_what_loads, load_readonly
 
 # As many parts as are made unless told otherwise: enough for their workers to end at about the same time. That they do
 # not depend on the machine makes the answers those of every other one.
@@ -46,12 +46,50 @@ class Rows(list):
         self.columns = columns
 
 
-def _connect(remote=None, allow=None):
-    import sqlite3  # here: the rest of the package is for Pythons that lack it, too
+class _Answer:
+    """What a cursor of sqlite3 has: apsw's forgets the names of its columns with the last row."""
 
-    connection = sqlite3.connect(":memory:")
+    def __init__(self, cursor, sql, parameters):
+        self.description = ()
+
+        def look(cursor, sql, bindings):
+            self.description = tuple(cursor.getdescription())
+            return True
+
+        cursor.setexectrace(look)
+        self._rows = cursor.execute(sql, parameters or None)
+
+    def fetchall(self):
+        return list(self._rows)
+
+    def fetchone(self):
+        return next(self._rows, None)
+
+    def __iter__(self):
+        return self._rows
+
+
+class _Apsw:
+    """A connection of apsw, used as one of sqlite3."""
+
+    def __init__(self, connection):
+        self._connection = connection
+
+    def execute(self, sql, parameters=()):
+        return _Answer(self._connection.cursor(), sql, parameters)
+
+    def executemany(self, sql, rows):
+        self._connection.cursor().executemany(sql, rows)
+
+    def close(self):
+        self._connection.close(True)
+
+
+def _connect(remote=None, allow=None):
+    """By sqlite3 or, where that loads no extensions, by apsw, as npyext.connect does it."""
+    connection = connect_with_what_loads(":memory:", {})
     load_readonly(connection, remote, allow)
-    return connection
+    return connection if hasattr(connection, "set_trace_callback") else _Apsw(connection)
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
