@@ -5,8 +5,9 @@
 --     .parameter set :title "'Digits, second release'"
 --     .mode list
 --     .headers off
---     .once card.md
+--     .output card.md
 --     .read sql/dataset_card.sql
+--     .output
 --
 -- One value comes back: the document. Every array of numbers is read, for its statistics. Arrays of one name, dtype and shape of
 -- a row in files whose paths differ only in digits are one line, with the statistics of all of them. Whole numbers along one
