@@ -114,12 +114,20 @@ def contents(extension, platforms):
     files = [(path.replace(os.sep, "/"), read(HERE, path)) for path in package_files()]
     files.append(("npyext/_version.py", f'__version__ = "{version()}"\n'.encode()))
     files.append((f"npyext/{os.path.basename(extension)}", read(extension)))
+    files.append((f"npyext-{version()}.data/data/share/man/man1/npyext.1", man_page()))
     files += [(f"{info}/{name}", text) for name, text in bundled.licences()]
     files.append((f"{info}/sboms/npyext.cdx.json", bundled.sbom(read(extension), version())))  # PEP 770
     files.append((f"{info}/METADATA", metadata()))
     files.append((f"{info}/WHEEL", wheel_text(platforms)))
     files.append((f"{info}/entry_points.txt", ENTRY_POINTS))
     return files
+
+
+def man_page():
+    """Made of what `npyext --help` says, which needs nothing of the package."""
+    names = {}
+    exec(compile(read(HERE, "npyext", "_help.py"), "_help.py", "exec"), names)
+    return names["man_page"](version()).encode()
 
 
 def record(files, path):
