@@ -240,9 +240,10 @@ def test_what_lasts_has_a_line_and_ends_by_ctrl_c(terminal, sql):
     t = terminal()
     t.read_until("npyext> ")
     t.type(sql + "\n")
-    first = t.read_until(r"1 s: \d files? opened, [\d.]+ [kMGT]?B read, [\d.]+ [kMGT]?B/s")
+    line = r"\d files? opened, [\d.]+ [kMGT]?B read, [\d.]+ [kMGT]?B/s" if sql in ENDLESS else r"[\d.,]+ million steps, [\d.]+ million/s"
+    first = t.read_until("1 s: " + line)
     assert not re.search(r"\b0 s: ", first)
-    assert "\n" not in t.read_until(r"\r2 s: \d files? opened, [\d.]+ [kMGT]?B read, [\d.]+ [kMGT]?B/s")
+    assert "\n" not in t.read_until(r"\r2 s: " + line)
     t.type("\x03")
     shown = t.read_until("npyext> ")
     assert re.search(r"\r {30,}\r", shown) and "^C" in shown  # the line is wiped
@@ -256,7 +257,7 @@ def test_the_line_counts_from_the_beginning_of_each_statement(terminal, folder):
     t.read_until("npyext> ")
     t.ask("SELECT max FROM npy_stats('some.npy');")
     t.type("SELECT 1; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n;\n")
-    t.read_until("1 s: 0 files opened, 0 B read, 0 B/s")
+    t.read_until(r"1 s: [\d.]+ million steps")
     t.type("\x03")
     t.read_until("npyext> ")
 
@@ -281,7 +282,7 @@ def test_a_script_on_standard_input(python, folder):
     for end in ("SELECT 1", "SELECT\n1\n", "SELECT 1;", ".print 1", "SELECT 1; -- last", "SELECT 1 -- last"):
         assert run_script(command(python), end, folder) == (0, "1\n", "")
     code, shown, told = run_script(command(python), "SELECT 'no end", folder)
-    assert (code, shown) == (1, "") and "Incomplete SQL" in told and "Traceback" not in told
+    assert (code, shown) == (1, "") and "unrecognized token" in told and "Traceback" not in told
     code, shown, told = run_script(command(python), "SELECT 1;\nSELECT nope;\nSELECT 3;\n", folder)
     assert (code, shown) == (1, "1\n3\n") and "no such column: nope" in told
     code, shown, told = run_script(command(python, "-bail"), "SELECT 1;\nSELECT * FROM npy_rows('gone.npy');\nSELECT 3;\n", folder)
@@ -297,7 +298,7 @@ def test_statements_as_arguments(python, folder):
     code, _, told = run_script(command(python, "--nope"), "", folder)
     assert code == 1 and "nope" in told and "Traceback" not in told
     assert run_script(command(python, "-csv", "-header", ":memory:", "SELECT 1 AS a, 'x' AS b"), "", folder) == (0, "a,b\n1,x\n", "")
-    assert "[OPTIONS]" in run_script(command(python, "--help"), "", folder)[2]
+    assert "[OPTIONS]" in run_script(command(python, "--help"), "", folder)[1]
 
 
 def test_an_array_that_is_given_as_the_database(python, folder):

@@ -297,23 +297,23 @@ def test_the_line_about_what_lasts(package, tmp_path, monkeypatch):
     """Time is what the test says it is."""
     from npyext import _progress
 
-    shown = {(3.2, 1, 512_000_000): "3 s: 1 file opened, 512 MB read, 160 MB/s", (1.0, 0, 0): "1 s: 0 files opened, 0 B read, 0 B/s",
+    shown = {(3.2, 1, 512_000_000): "3 s: 1 file opened, 512 MB read, 160 MB/s", (1.0, 0, 0): "1 s: 96 million steps, 96 million/s",
              (10.0, 12345, 9_960_000): "10 s: 12345 files opened, 10 MB read, 996 kB/s", (2.0, 2, 1999): "2 s: 2 files opened, 2.0 kB read, 1.0 kB/s",
              (100.0, 1, 3e15): "100 s: 1 file opened, 3000 TB read, 30 TB/s"}
     for (seconds, nfiles, nbytes), line in shown.items():
-        assert _progress.line_of(seconds, nfiles, nbytes) == line
+        assert _progress.line_of(seconds, nfiles, nbytes, 96_000_000) == line
     numpy.save(tmp_path / "x.npy", numpy.zeros(1_000_000))
     now, terminal = [100.0], ShortTerminal()
     monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
     busy, progress = package.connect(), _progress.Progress(terminal, package.connect())
-    progress.step()  # before any statement
+    progress.step(1000)  # before any statement
     for after, written in ((0.9, ""), (0.2, "\r1 s: 1 file opened, 8.0 MB read, 7.3 MB/s"), (0.4, ""), (0.2, "\r1 s: 1 file opened, 8.0 MB read, 4.7 MB/s")):
         if after == 0.9:
             progress.begin()
             busy.execute("SELECT max FROM npy_stats(?)", (str(tmp_path / "x.npy"),)).fetchall()
         terminal.seek(terminal.truncate(0))
         now[0] += after
-        progress.step()
+        progress.step(1000)
         assert terminal.getvalue() == written
     terminal.seek(terminal.truncate(0))
     progress.end()
@@ -321,8 +321,8 @@ def test_the_line_about_what_lasts(package, tmp_path, monkeypatch):
     assert terminal.getvalue() == "\r" + " " * len("1 s: 1 file opened, 8.0 MB read, 4.7 MB/s") + "\r"
     progress.begin()
     now[0] += 5
-    progress.step()
-    assert terminal.getvalue().endswith("\r5 s: 0 files opened, 0 B read, 0 B/s")
+    progress.step(1000)
+    assert terminal.getvalue().endswith("\r5 s: 0.0 million steps, 0.0 million/s")
 
 
 # ---- adapters ----

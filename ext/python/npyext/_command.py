@@ -3,6 +3,7 @@
 import signal
 import sys
 
+from . import _help
 from ._load import loadable_path
 from ._version import __version__
 
@@ -18,8 +19,8 @@ NO_PREFIX = "npyext: --remote is followed by what may be read, as in --remote s3
 def _take_remotes(arguments):
     """The URLs after --remote, and the other arguments."""
     remotes, others = [], list(arguments)
-    while "--remote" in others:
-        i = others.index("--remote")
+    while {"--remote", "-remote"} & set(others):
+        i = next(i for i, each in enumerate(others) if each in ("--remote", "-remote"))
         if "://" not in "".join(others[i + 1 : i + 2]):
             return None, others
         remotes.append(others[i + 1])
@@ -50,6 +51,9 @@ def main(arguments=None):
         return 0
     if arguments in (["--version"], ["-version"]):
         print(__version__)
+        return 0
+    if {"--help", "-help", "-h"} & set(arguments):
+        print(_help.usage(), end="")
         return 0
     return _run_shell(arguments)
 
