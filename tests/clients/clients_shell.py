@@ -123,6 +123,14 @@ def test_a_ready_query_with_its_parameters(python, name, tmp_path):
     assert_same(ours, theirs)
 
 
+@pytest.mark.parametrize("name", ["survey", "experiments"])
+def test_a_ready_query_by_init(python, name, tmp_path):
+    """`-init` prints what `.read` prints, and standard input comes behind it."""
+    ours, theirs = run_both(python, "SELECT 'behind it';\n", tmp_path, "-init", f"sql/{name}.sql")
+    assert ours.endswith(b"behind it\n") and len(ours) > 200
+    assert_same(ours, theirs)
+
+
 def test_the_card_is_in_its_file(python, tmp_path):
     """`.once` gave its file to the statement that loads npyext, which prints nothing, and the card went to standard output."""
     run_both(python, recipe("dataset_card"), tmp_path)
@@ -302,6 +310,7 @@ COMMANDS = {
     "modes": "".join(f".mode {mode}\nSELECT 1 AS a, 'x' AS b;\n.mode\n" for mode in [*MODES, "box --wrap 30", "insert", "insert 'a b'", "column --quote"]),
     "dbconfig": ".dbconfig defensive on\n.dbconfig defensive\n.dbconfig defensive off\n.dbconfig nope\n.dbconfig enable_fkey yes\nPRAGMA foreign_keys;\n",
     "open": ".open :memory:\n.tables\nCREATE TABLE n(x);\n.open new.db\nCREATE TABLE m(x);\n.tables\n.open\n.tables\n.open new.db\n.tables\n.open --new new.db\n.tables\n.open gone/x.db\n",
+    "copies": ".backup b.db\n.save other o.db\n.backup\n.open b.db\n.tables\nSELECT * FROM w;\n.restore o.db\n.tables\n.restore\n.restore a b c\n.open o.db\n.tables\n",
     "exit": ".exit\nSELECT 1;\n",
     "series": "SELECT * FROM generate_series(1, 5);\nSELECT value FROM generate_series(1, 10, 3) WHERE value > 2;\nSELECT 'abc' REGEXP '^a.c$', 'abd' REGEXP 'c$';\n",
     **{f"import {name}": f".import --csv {name} t\n.schema t\n.mode quote\nSELECT * FROM t;\n.import --csv -v --skip 1 {name} t\nSELECT * FROM t;\n.import --csv --schema temp {name} t\n.schema\n" for name in CSV if name.endswith(".csv")},

@@ -11,6 +11,7 @@ import subprocess
 import apsw
 
 from . import _dump, _help, _import, _output
+from ._load import method
 
 _ESCAPES = {"a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", '"': '"', "'": "'", "\\": "\\"}
 
@@ -311,6 +312,35 @@ def open_(shell, *arguments):
         raise
 
 
+def _copy(shell, arguments, is_restored):
+    arguments = [each for each in arguments if not each.startswith("-")]
+    if not arguments:
+        _refuse("Usage: .restore ?DB? FILE\n" if is_restored else "missing FILENAME argument on .backup\n")
+    if len(arguments) > 2:
+        _refuse("Usage: .restore ?DB? FILE\n" if is_restored else "Usage: .backup ?DB? ?OPTIONS? FILENAME\n")
+    schema, path = arguments if len(arguments) == 2 else ("main", *arguments)
+    flags = apsw.SQLITE_OPEN_READONLY if is_restored else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    try:
+        other = apsw.Connection(path, flags=flags)
+    except apsw.Error:
+        _refuse(f'Error: cannot open "{path}"\n')
+    try:
+        here = shell.connection
+        with here.backup(schema, other, "main") if is_restored else other.backup("main", here, schema) as copy:
+            while not copy.done:
+                copy.step(100)
+    finally:
+        other.close()
+
+
+def backup(shell, *arguments):
+    _copy(shell, arguments, is_restored=False)
+
+
+def restore(shell, *arguments):
+    _copy(shell, arguments, is_restored=True)
+
+
 def load(shell, *arguments):
     """npyext is loaded already; another entry point of it, as sqlite3_npyext_blob_init, is called."""
     if not 1 <= len(arguments) <= 2:
@@ -321,8 +351,7 @@ def load(shell, *arguments):
         if entry is not None:
             shell.load_npyext(entry)
         return
-    method = getattr(shell.connection, "load_extension", None) or shell.connection.loadextension
-    method(path, *([entry] if entry else []))
+    method(shell.connection, "load_extension")(path, *([entry] if entry else []))
 
 
 DBCONFIG = """defensive dqs_ddl dqs_dml enable_fkey enable_qpsg enable_trigger enable_view fts3_tokenizer fp_digits
@@ -352,8 +381,7 @@ def dbconfig(shell, *arguments):
 
 
 def timeout(shell, *arguments):
-    wait = getattr(shell.connection, "set_busy_timeout", None) or shell.connection.setbusytimeout
-    wait(int(arguments[0]) if arguments and arguments[0].isdigit() else 0)
+    method(shell.connection, "set_busy_timeout")(int(arguments[0]) if arguments and arguments[0].isdigit() else 0)
 
 
 def databases(shell, *arguments):
@@ -445,13 +473,17 @@ def _init_parameters(shell):
 
 
 COMMANDS = {
-    "bail": bail, "cd": cd, "changes": changes, "databases": databases, "dbconfig": dbconfig, "dump": dump, "echo": echo,
+    "backup": backup, "bail": bail, "cd": cd, "changes": changes, "databases": databases, "dbconfig": dbconfig, "dump": dump, "echo": echo,
     "eqp": eqp, "exit": exit_, "explain": explain, "headers": headers, "help": help_, "import": import_, "indexes": indexes,
     "indices": indexes, "load": load, "mode": mode, "nullvalue": nullvalue, "once": once, "open": open_, "output": output,
-    "parameter": parameter, "print": print_, "prompt": prompt, "quit": quit_, "read": read, "schema": schema,
-    "separator": separator, "shell": system, "show": show, "stats": stats, "system": system, "tables": tables,
+    "parameter": parameter, "print": print_, "prompt": prompt, "quit": quit_, "read": read, "restore": restore, "save": backup,
+    "schema": schema, "separator": separator, "shell": system, "show": show, "stats": stats, "system": system, "tables": tables,
     "timeout": timeout, "timer": timer, "width": width,
 }  # fmt: skip
 NAMES = list(COMMANDS)
 # So much of a name is needed where others begin alike.
-SHORTEST = {"bail": 3, "cd": 2, "changes": 3, "databases": 2, "dbconfig": 3, "explain": 3, "exit": 2, "import": 2, "indexes": 3, "open": 2, "output": 2, "print": 1, "prompt": 4, "parameter": 2, "read": 3, "schema": 1, "show": 2, "shell": 3, "stats": 2, "system": 2, "timeout": 5, "timer": 4}
+SHORTEST = {
+    "backup": 3, "bail": 3, "cd": 2, "changes": 3, "databases": 2, "dbconfig": 3, "exit": 2, "explain": 3, "import": 2,
+    "indexes": 3, "open": 2, "output": 2, "parameter": 2, "print": 1, "prompt": 4, "read": 3, "restore": 3, "save": 2,
+    "schema": 3, "separator": 3, "shell": 3, "show": 2, "stats": 2, "system": 2, "timeout": 5, "timer": 4,
+}  # fmt: skip

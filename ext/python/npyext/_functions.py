@@ -5,7 +5,13 @@ import os
 import re
 
 import apsw
-import apsw.ext
+
+from ._load import method
+
+try:
+    import apsw.ext
+except ImportError:  # before apsw 3.40
+    pass
 
 
 def _path(path):
@@ -58,15 +64,17 @@ def _series(start=None, stop=0xFFFFFFFF, step=1):
 
 
 _series.columns = ("value",)
-_series.column_access = apsw.ext.VTColumnAccess.By_Index if hasattr(apsw.ext, "VTColumnAccess") else None
 
 
 def add(connection):
-    create = getattr(connection, "create_scalar_function", None) or connection.createscalarfunction
-    create("readfile", readfile, 1, flags=DIRECTONLY)
-    create("writefile", writefile, 2, flags=DIRECTONLY)
-    create("writefile", writefile, 3, flags=DIRECTONLY)
-    create("writefile", writefile, 4, flags=DIRECTONLY)
+    create = method(connection, "create_scalar_function")
     create("regexp", _regexp, 2, deterministic=True)
-    if hasattr(apsw.ext, "make_virtual_module"):
+    try:
+        create("readfile", readfile, 1, flags=DIRECTONLY)
+    except TypeError:  # before apsw 3.41, which keeps no view of a database from calling them
+        return
+    for narguments in (2, 3, 4):
+        create("writefile", writefile, narguments, flags=DIRECTONLY)
+    if hasattr(getattr(apsw, "ext", None), "make_virtual_module"):
+        _series.column_access = apsw.ext.VTColumnAccess.By_Index
         apsw.ext.make_virtual_module(connection, "generate_series", _series)

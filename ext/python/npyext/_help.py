@@ -41,6 +41,7 @@ OPTIONS = [
 ]
 
 COMMANDS = [
+    (".backup ?DB? FILE", "Copy a database into FILE; .save, too"),
     (".bail on|off", "Stop after an error. Off at first"),
     (".cd DIRECTORY", "Change the working directory"),
     (".changes on|off", "Show the number of rows that a statement changed"),
@@ -65,6 +66,7 @@ COMMANDS = [
     (".prompt MAIN CONTINUE", "Change the prompts"),
     (".quit", "End; quit and exit do, too"),
     (".read FILE", "Run the statements and commands of FILE"),
+    (".restore ?DB? FILE", "Copy FILE into a database"),
     (".schema ?PATTERN?", "Show the CREATE statements of what is like PATTERN; --nosys"),
     (".separator COL ?ROW?", "Change what separates columns and rows"),
     (".shell CMD ARGS ...", "Run a command of the system; .system, too"),

@@ -8,6 +8,8 @@ import subprocess
 
 import apsw
 
+from ._load import method
+
 USAGE = """\
 .import FILE TABLE       Import data from FILE into TABLE
    Options:
@@ -147,10 +149,10 @@ def column_count(connection, table):
     found = []
 
     def look(cursor, sql, bindings):
-        found.append(len(cursor.get_description()))
+        found.append(len(method(cursor, "get_description")()))
         return False
 
-    cursor.exec_trace = look
+    method(cursor, "set_exec_trace")(look)
     try:
         cursor.execute(f"SELECT * FROM {table}")
     except apsw.ExecTraceAbort:
@@ -281,16 +283,16 @@ def import_rows(connection, arguments, settings, write, complain):
     for _ in range(options.nskipped):
         skip_row(fields)
     table = ".".join(quoted_name(part) for part in (options.schema, options.table) if part)
-    is_own_transaction = not connection.in_transaction
+    is_own_transaction = method(connection, "get_autocommit")()
     if is_own_transaction:
         connection.cursor().execute("BEGIN")
     try:
         nrows, nfailed = _import(connection, table, fields, options, write, complain)
     except BaseException:
-        if is_own_transaction and connection.in_transaction:
+        if is_own_transaction and not method(connection, "get_autocommit")():
             connection.cursor().execute("ROLLBACK")
         raise
-    if is_own_transaction and connection.in_transaction:
+    if is_own_transaction and not method(connection, "get_autocommit")():
         connection.cursor().execute("COMMIT")
     if options.is_verbose:
         write(f"Added {nrows} rows with {nfailed} errors using {fields.line - 1} lines of input\n".encode())

@@ -29,13 +29,13 @@ def loadable_path():
     return path if own in found or not found else path + found[0]
 
 
-def _method(connection, name):
+def method(connection, name):
     """apsw's methods had no underscores once; None when there is none."""
     return getattr(connection, name, None) or getattr(connection, name.replace("_", ""), None)
 
 
 def _check(connection):
-    if _method(connection, "enable_load_extension"):
+    if method(connection, "enable_load_extension"):
         return
     if hasattr(connection, "execute"):
         raise RuntimeError(NO_EXTENSIONS.format(python=sys.executable, module=type(connection).__module__))
@@ -51,7 +51,7 @@ def _load(connection, call):
     except Exception as error:
         if "not authorized" not in str(error):
             raise
-    enable = _method(connection, "enable_load_extension")
+    enable = method(connection, "enable_load_extension")
     enable(True)
     try:
         call()
@@ -65,7 +65,7 @@ def load(connection, remote=None, allow=None):
     remote and allow are those of connect. Whether the connection loads extensions on request is as it was before. Raises RuntimeError when the Python at
     hand cannot load extensions, and the connection's own error for what else fails.
     """
-    _load(connection, lambda: _method(connection, "load_extension")(loadable_path()))
+    _load(connection, lambda: method(connection, "load_extension")(loadable_path()))
     _bind(connection, remote, allow)
 
 

@@ -13,7 +13,7 @@ import re
 import signal
 import socket
 
-from ._load import connect_with_what_loads, load_readonly
+from ._load import connect_with_what_loads, load_readonly, method
 
 # As many parts as are made unless told otherwise: enough for their workers to end at about the same time. That they do
 # not depend on the machine makes the answers those of every other one.
@@ -53,10 +53,10 @@ class _Answer:
         self.description = ()
 
         def look(cursor, sql, bindings):
-            self.description = tuple(cursor.getdescription())
+            self.description = tuple(method(cursor, "get_description")())
             return True
 
-        cursor.setexectrace(look)
+        method(cursor, "set_exec_trace")(look)
         self._rows = cursor.execute(sql, parameters or None)
 
     def fetchall(self):

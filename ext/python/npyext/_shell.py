@@ -16,7 +16,7 @@ import apsw
 
 from . import _dot, _functions, _output, _statements
 from ._database import refuse_array
-from ._load import load, loadable_path
+from ._load import load, loadable_path, method
 from ._progress import Progress
 from ._version import __version__
 
@@ -118,7 +118,7 @@ class Shell:
     def load_npyext(self, entry):
         connection = self.bare_connection
         self._has_npyext = True
-        (connection.load_extension if hasattr(connection, "load_extension") else connection.loadextension)(loadable_path(), entry)
+        method(connection, "load_extension")(loadable_path(), entry)
 
     def _open(self):
         path = self.path
@@ -131,11 +131,11 @@ class Shell:
         except apsw.Error as error:
             raise Refused(f'Error: unable to open database "{path}": {message_of(error)}\n') from None
         self._made = os.path.abspath(path) if is_new and os.path.exists(path) else None
-        connection.enable_load_extension(True)
+        method(connection, "enable_load_extension")(True)
         _functions.add(connection)
         if hasattr(apsw, "SQLITE_DBCONFIG_FP_DIGITS"):
             connection.config(apsw.SQLITE_DBCONFIG_FP_DIGITS, NDIGITS)
-        (connection.set_progress_handler if hasattr(connection, "set_progress_handler") else connection.setprogresshandler)(self._look, NSTEPS)
+        method(connection, "set_progress_handler")(self._look, NSTEPS)
         return connection
 
     def close(self):
@@ -222,11 +222,9 @@ class Shell:
                     self.progress.end()
             self._end_timer(begun)
             if self.shows_changes:
-                self.write(f"changes: {self._changes()}   total_changes: {self._changes('total_')}\n".encode())
+                changes, total = (method(self.connection, name)() for name in ("changes", "total_changes"))
+                self.write(f"changes: {changes}   total_changes: {total}\n".encode())
         return True
-
-    def _changes(self, prefix=""):
-        return getattr(self.connection, prefix + "changes", None)() if hasattr(self.connection, prefix + "changes") else self.connection.totalchanges()
 
     def _say_error(self, error, sql, is_prepared, where):
         text = message_of(error)
@@ -271,12 +269,12 @@ class Shell:
         names = []
 
         def look(cursor, sql, bindings):
-            names.extend(column[0] for column in cursor.get_description() or ())
+            names.extend(column[0] for column in method(cursor, "get_description")() or ())
             if is_prepared is not None:
                 is_prepared.append(True)
             return True
 
-        (cursor.set_exec_trace if hasattr(cursor, "set_exec_trace") else cursor.setexectrace)(look)
+        method(cursor, "set_exec_trace")(look)
         bindings = self._bindings(_statements.parameters(statement))
         cursor.execute(statement, bindings or None, can_cache=False)
         return cursor, names
@@ -494,7 +492,7 @@ def _first_file(line):
 def _work(shell, line):
     """The exit code. As in sqlite3's shell a command line ends at the first error, and a script continues after one."""
     if line.has("version"):
-        print(f"npyext {__version__}, SQLite {(getattr(apsw, 'sqlite_lib_version', None) or apsw.sqlitelibversion)()}")
+        print(f"npyext {__version__}, SQLite " + method(apsw, "sqlite_lib_version")())
         return 0
     _apply(shell, line)
     shell.path = line.database or ":memory:"

@@ -6,6 +6,7 @@ import sys
 import apsw
 
 from ._complete import Completer
+from ._load import method
 from ._version import __version__
 
 try:
@@ -62,9 +63,9 @@ def _ask(shell):
 
 def converse(shell):
     """Reads from the terminal until the shell ends."""
-    version = getattr(apsw, "sqlite_lib_version", None) or apsw.sqlitelibversion
+    version = method(apsw, "sqlite_lib_version")()
     where = "" if shell.path != ":memory:" else 'Connected to a transient in-memory database; ".open FILE" reopens on a file.\n'
-    print(f'npyext {__version__}, SQLite {version()}\nEnter ".help" for usage hints.\n{where}', end="", flush=True)
+    print(f'npyext {__version__}, SQLite {version}\nEnter ".help" for usage hints.\n{where}', end="", flush=True)
     path = history_path() if readline is not None else ""
     if readline is not None:
         _use_readline(shell)
