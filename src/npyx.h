@@ -76,9 +76,9 @@ bool npyx_output_begin(npyx_output *output, const char *name, const char *dtype,
 /* Appends nelem items in C order and the dtype's byte order; as many calls as it takes. */
 bool npyx_output_append(npyx_output *output, const void *items, int64_t nelem);
 
-/* Gives the path to the new file, complete and on disk, in the place of an array file that is there. False,
- * and the path is as it was, if an array lacks items, or a file was there that is none of arrays. Nothing may
- * be written after it. */
+/* Publishes the new file at the path, complete and on disk; an array file that is there is replaced. False,
+ * with the path as it was, if an array lacks items, or if the file there is not one of arrays. Nothing may be
+ * written after it. */
 bool npyx_output_commit(npyx_output *output);
 
 #endif

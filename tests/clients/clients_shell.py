@@ -24,6 +24,7 @@ import packages
 import shell
 from arrays import write_sparse_npy
 from clients_python import Terminal, command, environment, run_script
+from expected import sql_literal
 
 sys.path += [os.path.join(shell.TESTS, "docs"), os.path.join(shell.TESTS, "sql")]
 
@@ -125,9 +126,9 @@ def test_a_ready_query_with_its_parameters(python, name, tmp_path):
 
 @pytest.mark.parametrize("name", ["survey", "experiments"])
 def test_a_ready_query_by_init(python, name, tmp_path):
-    """`-init` prints what `.read` prints, and standard input comes behind it."""
-    ours, theirs = run_both(python, "SELECT 'behind it';\n", tmp_path, "-init", f"sql/{name}.sql")
-    assert ours.endswith(b"behind it\n") and len(ours) > 200
+    """`-init` prints what `.read` prints, and standard input comes after it."""
+    ours, theirs = run_both(python, "SELECT 'after it';\n", tmp_path, "-init", f"sql/{name}.sql")
+    assert ours.endswith(b"after it\n") and len(ours) > 200
     assert_same(ours, theirs)
 
 
@@ -179,15 +180,10 @@ NAMES = ["a", "b c", "select", "x1", "1x", "größe", 'q"t', "a_very_long_name_o
 
 
 def as_sql(value):
-    if value is None:
-        return "NULL"
-    if isinstance(value, bytes):
-        return f"x'{value.hex()}'"
-    if isinstance(value, float):
-        return repr(value).replace("inf", "1e999")
-    if isinstance(value, int):
-        return "(-9223372036854775807 - 1)" if value == -(2**63) else str(value)
-    return "'" + value.replace("'", "''").replace("\r", "'||char(13)||'").replace("\n", "'||char(10)||'").replace("\0", "'||char(0)||'") + "'"
+    """On one line, and an integer as one."""
+    if isinstance(value, str):
+        return sql_literal(value).replace("\r", "'||char(13)||'").replace("\n", "'||char(10)||'").replace("\0", "'||char(0)||'")
+    return "(-9223372036854775807 - 1)" if value == -(2**63) and isinstance(value, int) else sql_literal(value)
 
 
 def random_value(random):

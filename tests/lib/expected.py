@@ -282,3 +282,14 @@ def memory_used():
     used = ctypes.CDLL("libsqlite3.so.0").sqlite3_memory_used
     used.restype = ctypes.c_int64
     return used()
+
+
+def sql_literal(value):
+    """A value as SQL; NaN is NULL."""
+    if value is None or value != value:
+        return "NULL"
+    if isinstance(value, bytes):
+        return f"x'{value.hex()}'"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return repr(value).replace("inf", "9e999") if isinstance(value, float) else str(value)

@@ -34,7 +34,7 @@ double npyx_number_to_f64(const npyx_number *number) {
     holds((status) != NPYX_OK || (number >= 0 && number < expression.nnodes));                               \
     holds(expression.nnodes <= NPYX_EXPRESSION_MAX_NNODES)
 
-/* What stands behind an operator, read at least by a byte, or not at all. */
+/* What follows an operator: it is read by at least a byte, or not at all. */
 npyx_status any_tight(expression_parser *p, int least, int *number) {
     (void)least;
     if (p->off >= p->nbytes || p->expression->nnodes == NPYX_EXPRESSION_MAX_NNODES || nondet_bool())
@@ -89,7 +89,7 @@ void prove_expression_operator(void) {
 /*
  * Operators go on in the text; each takes two nodes that are there, and comparisons are not chained.
  *
- * Bound: 2 bytes, of operands any, behind 1 node or all but two
+ * Bound: 2 bytes, of operands any, after 1 node or all but two
  * Unwind: 18 parse_operators.0:4
  * Replaces: parse_tight by any_tight
  * Replaces: check_foreign by any_foreign

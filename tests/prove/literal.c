@@ -32,7 +32,7 @@ void any_blanks(literal_parser *p) {
 }
 
 /*
- * Blanks, comments and continued lines are passed, and nothing behind the text.
+ * Blanks, comments and continued lines are passed, and nothing after the text.
  *
  * Bound: 7 bytes
  * Unwind: 9

@@ -115,7 +115,7 @@ void prove_slice_range(void) {
 }
 
 /*
- * An end of a range lies on the axis or right behind it, either way, however long the axis.
+ * An end of a range lies on the axis or right after it, either way, however long the axis.
  *
  * Bound: an axis of any length, any end
  * Unwind: 3

@@ -183,16 +183,6 @@ def near_numbers():
     return texts + ["".join(draw.choice("0112 .e+-\t") for _ in range(draw.randrange(1, 6))) for _ in range(400)]
 
 
-def literal(value):
-    if value is None:
-        return "NULL"
-    if isinstance(value, bytes):
-        return f"x'{value.hex()}'"
-    if isinstance(value, str):
-        return "'%s'" % value.replace("'", "''")
-    return "9e999" if value == float("inf") else repr(value)
-
-
 def spelled(rows):
     return sorted(map(repr, rows))
 
@@ -267,13 +257,13 @@ class Comparisons:
                     self.alike(twin, select, f"{name} {operator} ?", (value,), is_noted)
             for value in FEW + own[:1]:
                 for operator in OPERATORS:
-                    self.alike(twin, select, f"{name} {operator} {literal(value)}", is_noted=is_noted)
+                    self.alike(twin, select, f"{name} {operator} {expected.sql_literal(value)}", is_noted=is_noted)
                 self.alike(twin, select, f"{name} IN (?, ?)", (value, 2), is_noted)
-                self.alike(twin, select, f"{name} IN ({literal(value)})", is_noted=is_noted)
-                self.alike(twin, select, f"{name} BETWEEN {literal(value)} AND ?", (5,), is_noted)
+                self.alike(twin, select, f"{name} IN ({expected.sql_literal(value)})", is_noted=is_noted)
+                self.alike(twin, select, f"{name} BETWEEN {expected.sql_literal(value)} AND ?", (5,), is_noted)
                 if not any(isinstance(each, bytes) for each in (value, *own)):  # which BLOBs are like a text is a matter of how SQLite was built
                     self.alike(twin, select, f"{name} LIKE ?", (value,), is_noted)
-                    self.alike(twin, select, f"{name} GLOB {literal(value)}", is_noted=is_noted)
+                    self.alike(twin, select, f"{name} GLOB {expected.sql_literal(value)}", is_noted=is_noted)
             for other in AFFINITIES:
                 for operator in OPERATORS:
                     self.alike(twin, joined, f"{name} {operator} v.{other}", is_noted=is_noted)
@@ -302,7 +292,7 @@ class Comparisons:
             for value in values:
                 self.ask(name, f"SELECT {shown} FROM {name} AS f WHERE f.{argument} = ?{fixed}", (value, *given.values()))
             for value in FEW:
-                self.ask(name, f"SELECT {shown} FROM {name} AS f WHERE f.{argument} = {literal(value)}{fixed}", (*given.values(),))
+                self.ask(name, f"SELECT {shown} FROM {name} AS f WHERE f.{argument} = {expected.sql_literal(value)}{fixed}", (*given.values(),))
             for number in range(1, len(VALUES) + 1):
                 for other in "xit":
                     sql = f"SELECT {shown} FROM v CROSS JOIN {name} AS f WHERE v.id = {number} AND f.{argument} = v.{other}{fixed}"
@@ -325,7 +315,7 @@ class Comparisons:
             if is_aggregate:
                 self.ask(name, f"SELECT {name}({columns}) FROM (VALUES ({places}), ({places}))", [*given, *given])
             if all(not isinstance(value, bytes) or len(value) < 200 for value in given):
-                self.ask(name, f"SELECT {name}({', '.join(map(literal, given))})")
+                self.ask(name, f"SELECT {name}({', '.join(map(expected.sql_literal, given))})")
         if nargument == 1:  # of columns of every affinity
             for number in range(1, len(VALUES) + 1):
                 self.ask(name, f"SELECT {', '.join(f'{name}({other})' for other in AFFINITIES)} FROM v WHERE id = {number}")

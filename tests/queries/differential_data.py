@@ -15,7 +15,7 @@ import numpy as np
 
 import histograms
 from arrays import FEW_FIELDS, few_values, npy_bytes
-from expected import Number, is_json_row, json_of, little_endian, rows_of, scalar_value
+from expected import Number, is_json_row, json_of, little_endian, rows_of, scalar_value, sql_literal
 from formats import ten, ten_chunk, ten_header
 
 # --- values ------------------------------------------------------------------------------------------------
@@ -37,18 +37,6 @@ def sql_value(array):
     if array.ndim == 0 and array.dtype.names is None and array.dtype.kind != "c":
         return scalar_value(array[()])
     return json_text(json_of(array))
-
-
-def literal(value):
-    if value is None:
-        return "NULL"
-    if isinstance(value, bytes):
-        return f"x'{value.hex()}'"
-    if isinstance(value, str):
-        return "'%s'" % value.replace("'", "''")
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return "9e999" if value > 0 else "-9e999"
-    return repr(value)
 
 
 def as_number(value):
@@ -93,11 +81,11 @@ class Column:
         self.pool = {}
         for value in list(dict.fromkeys(values))[:8]:
             for variant in variants(value):
-                self.pool[literal(variant)] = variant
+                self.pool[sql_literal(variant)] = variant
         for value in ODD:
-            self.pool[literal(value)] = value
+            self.pool[sql_literal(value)] = value
         self.pool = [(value, text) for text, value in self.pool.items()]
-        self.own = [(value, literal(value)) for value in list(dict.fromkeys(values))[:8]] or self.pool
+        self.own = [(value, sql_literal(value)) for value in list(dict.fromkeys(values))[:8]] or self.pool
 
 
 class Table:
@@ -119,7 +107,7 @@ class Table:
         # Arguments without a gap can stand in brackets.
         values = list(self.arguments.values())
         self.is_bracketed = bool(values) and list(positions[: len(values)]) == list(self.arguments)
-        self.literals = ", ".join(map(literal, values))
+        self.literals = ", ".join(map(sql_literal, values))
         self.parameters = {f"{name}_{i}": value for i, value in enumerate(values)}
         self.placeholders = ", ".join(f":{parameter}" for parameter in self.parameters)
 

@@ -18,7 +18,7 @@ import pytest
 
 import shell
 from arrays import FEW_FIELDS, FEW_INTEGERS, FEW_REALS, FEW_WORDS, few_values, npy_bytes, npz_bytes, seeded_generator, ten_bytes, write_sparse_npy
-from expected import counters, is_refused, since
+from expected import counters, is_refused, since, sql_literal
 
 # --- connections -------------------------------------------------------------------------------------------
 
@@ -137,19 +137,6 @@ COLLATION = re.compile(" COLLATE [A-Z]+")
 COMPARISONS = ["=", "=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT", "==", "!="]
 
 
-def spelled_out(value):
-    """A value as SQL."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bytes):
-        return f"x'{value.hex()}'"
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, float):
-        return "NULL" if math.isnan(value) else repr(value).replace("inf", "9e999")
-    return str(value)
-
-
 class Queries:
     """Random SQL over a table `r` with the columns of a function."""
 
@@ -166,7 +153,7 @@ class Queries:
             name = f"p{len(self.arguments)}"
             self.arguments[name] = value
             return f":{name}"
-        return spelled_out(value)
+        return sql_literal(value)
 
     def operand(self, of):
         rng = self.rng
@@ -359,7 +346,7 @@ def compare(select, q):
     given = {f"a{i}": value for i, value in enumerate(picked)}
     bound = call = f"{q.function.name}({', '.join(':' + name for name in given)})"
     if q.rng.random() < 0.6:  # of literals: then the plan knows what the header says
-        call = f"{q.function.name}({', '.join(map(spelled_out, picked))})"
+        call = f"{q.function.name}({', '.join(map(sql_literal, picked))})"
     columns = ", ".join(q.function.columns)
     cte = f"WITH everything AS MATERIALIZED (SELECT {columns} FROM {bound} LIMIT -1) "
     arguments = {**q.arguments, **given}
@@ -467,7 +454,7 @@ def test_order_and_window_of_one_array_change_no_answer(select, case, tmp_path):
             arguments = {**q.arguments, **bound}
             everything = f"SELECT {', '.join(function.columns)} FROM {function.name}({', '.join(':' + n for n in bound)})"
             want = select(f"WITH e AS MATERIALIZED ({everything} LIMIT -1) {sql.replace('{r}', 'e')}", arguments)
-            literal = f"{function.name}({', '.join(map(spelled_out, given))})"
+            literal = f"{function.name}({', '.join(map(sql_literal, given))})"
             got = asked(select, sql.replace("{r}", literal), arguments)
             assert got is None or texts(got) == texts(want), f"{sql}\n{given}\n{q.arguments}\n{got[:3]}\n{want[:3]}"
 

@@ -27,7 +27,7 @@ def files(text):
 
 
 def quote_before(text):
-    """The place behind the quote that a text is within, or None."""
+    """The place after the quote that a text is within, or None."""
     quote = begin = None
     for i, c in enumerate(text):
         if quote is None and c in "'\"":

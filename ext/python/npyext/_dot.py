@@ -1,6 +1,6 @@
 """The commands that begin with a dot, as the sqlite3 program has them.
 
-Each is a function of the shell and the words behind its name; its name here is the command's. A name may be cut short, as
+Each is a function of the shell and the words after its name; its name here is the command's. A name may be cut short, as
 there: `.head on`.
 """
 

@@ -92,19 +92,19 @@ class Csv(Fields):
             pieces.append(data[place:quote])
             self.line += data.count(self.row, place, quote)
             place = quote + 1
-            behind = data[place : place + 1]
-            if behind == b'"':
+            following = data[place : place + 1]
+            if following == b'"':
                 pieces.append(b'"')
                 place += 1
-            elif behind in (self.column, self.row, b""):
+            elif following in (self.column, self.row, b""):
                 self.end_at(place)
                 return b"".join(pieces)
-            elif behind == b"\r" and data[place + 1 : place + 2] == self.row:
+            elif following == b"\r" and data[place + 1 : place + 2] == self.row:
                 self.end_at(place + 1)
                 return b"".join(pieces)
             else:
                 pieces.append(b'"')
-                if behind != b"\r":
+                if following != b"\r":
                     self.complain(f'{self.name}:{self.line}: unescaped " character')
         self.complain(f'{self.name}:{begun_in_line}: unterminated "-quoted field')
         pieces.append(data[place:])
@@ -125,7 +125,7 @@ def quoted_name(name):
 
 
 def unlike_names(names):
-    """The names with numbers behind those that occur twice, and [(name, new name)] of these."""
+    """The names with numbers after those that occur twice, and [(name, new name)] of these."""
     names = [name or "?" for name in names]
     lower = [name.lower() for name in names]
     twice = [lower.count(name) > 1 for name in lower]

@@ -100,7 +100,7 @@ def quoted(text):
 
 
 def unused(text, *names):
-    """The first of the names that stands not in the text, and longer ones behind them."""
+    """The first of the names that is not in the text; after them come longer ones."""
     numbered = ((b"(%s%d)" % (names[0].strip(b"\\"), i)) for i in itertools.count())
     return next(each for each in itertools.chain(names, numbered) if each not in text)
 
@@ -109,14 +109,14 @@ def quoted_on_one_line(text):
     """A literal whose ends of lines are named, so that it stays one line."""
     if b"\n" not in text and b"\r" not in text:
         return quoted(text)
-    body, before, behind = text, b"", b""
+    body, before, after = text, b"", b""
     if b"\n" in text:
         name = unused(text, b"\\n", b"\\012")
-        body, before, behind = body.replace(b"\n", name), b"replace(" + before, behind + b",'" + name + b"',char(10))"
+        body, before, after = body.replace(b"\n", name), b"replace(" + before, after + b",'" + name + b"',char(10))"
     if b"\r" in text:
         name = unused(text, b"\\r", b"\\015")
-        body, before, behind = body.replace(b"\r", name), b"replace(" + before, b",'" + name + b"',char(13))" + behind
-    return before + quoted(body) + behind
+        body, before, after = body.replace(b"\r", name), b"replace(" + before, b",'" + name + b"',char(13))" + after
+    return before + quoted(body) + after
 
 
 def literal(value, quote=quoted, infinity=None):

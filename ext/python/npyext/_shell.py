@@ -72,7 +72,7 @@ def context(sql, offset):
 
 
 class Rows:
-    """The rows of a cursor; an error behind some of them is kept until these are printed."""
+    """The rows of a cursor; an error after some of them is kept until these are printed."""
 
     def __init__(self, cursor):
         self.cursor, self.error = cursor, None
@@ -139,7 +139,7 @@ class Shell:
         return connection
 
     def close(self):
-        """A file that was made by opening it, and is still empty, is not left behind."""
+        """A file that was made by opening it, and is still empty, is removed."""
         if self._connection is not None:
             self._connection.close(True)
             if self._made and os.path.exists(self._made) and os.path.getsize(self._made) == 0:
@@ -165,7 +165,7 @@ class Shell:
         self.out.write(data)
 
     def say(self, text):
-        """On standard error, behind what was printed before."""
+        """On standard error, after what was printed before."""
         if self.progress is not None:
             self.progress.wipe()
         self.flush()
@@ -179,7 +179,7 @@ class Shell:
             pass
 
     def print_into(self, name, once=0):
-        """name: a file, a command behind `|`, or None for standard output."""
+        """name: a file, a command after `|`, or None for standard output."""
         self.flush()
         if self.out is not sys.stdout.buffer:
             self.out.close()
