@@ -8,9 +8,11 @@ enum {
     CACHE_LINE_NBYTES = 64,
 };
 
+/* Panels of a single axis share no piece of the file, so that small ones cost nothing. */
 static int64_t first_block_nbytes(const npyx_reader *reader) {
     return reader->is_contiguous         ? NPYX_FIRST_BLOCK_NBYTES
            : reader->source->is_inflated ? NPYX_FORWARD_PANEL_NBYTES
+           : reader->view.ndim < 2       ? NPYX_FIRST_BLOCK_NBYTES
                                          : NPYX_FIRST_PANEL_NBYTES;
 }
 
