@@ -111,4 +111,4 @@ web: ## Make the pages for browsers, .build/web: static files that answer SQL fr
 clean: ## Remove what was built, the data of `make bench` too
 	rm -rf .build npyext.so
 
-include ext/tools/build.mk tests/tools/flavours.mk tests/tools/check.mk tests/fuzz/fuzz.mk tests/prove/prove.mk tests/hosts/hosts.mk tests/packaging/packaging.mk tests/tools/tools.mk
+include ext/tools/build.mk tests/tools/flavours.mk tests/tools/check.mk tests/fuzz/fuzz.mk tests/prove/prove.mk tests/mutants/mutants.mk tests/hosts/hosts.mk tests/packaging/packaging.mk tests/tools/tools.mk

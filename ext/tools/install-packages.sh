@@ -22,6 +22,7 @@ packages() {
     versions) echo npm ;;
     debian) echo dpkg-dev python3 ;;
     root) echo debootstrap ;;
+    coverage) echo clang-19 llvm-19 libclang-rt-19-dev ;;
     valgrind) echo valgrind libc6-dbg ;;
     graph) echo graphviz python3 ;;
     lint) echo $building clang clang-format clang-tidy binutils python3 golang-go ;;
@@ -63,6 +64,8 @@ is_there() {
     dpkg-dev) command_is_there dpkg-source ;;
     musl) test -n "$(find /lib/ -name 'ld-musl-*.so.1' 2>/dev/null)" ;;
     qemu-user) command_is_there qemu-aarch64 ;;
+    llvm-19) command_is_there llvm-cov-19 ;;
+    libclang-rt-19-dev) test -n "$(find "$(clang-19 -print-resource-dir 2>/dev/null)/lib" -name 'libclang_rt.profile*' 2>/dev/null)" ;;
     libc6-dbg) test -d /usr/lib/debug/.build-id ;;
     libclang-rt-dev) test -n "$(find "$(clang -print-resource-dir 2>/dev/null)/lib" -name 'libclang_rt.fuzzer*' 2>/dev/null)" ;;
     *) command_is_there "$1" ;;

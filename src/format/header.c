@@ -103,7 +103,7 @@ static npyx_status parse_dict(const npyx_literal *dict, const char *text, npyx_a
     for (const npyx_literal *key = dict->first; key != NULL; key = key->next->next) {
         npyx_span name = {key->text_nbytes > 0 ? key->text : "", key->text_nbytes};
         int i = 0;
-        while (i < NKEYS && !(key->kind == NPYX_LITERAL_TEXT && npyx_span_is(name, names[i])))
+        while (i < NKEYS && (key->kind != NPYX_LITERAL_TEXT || !npyx_span_is(name, names[i])))
             i++;
         if (i == NKEYS)
             return npyx_fail(error, NPYX_CORRUPT, (int64_t)key->off,

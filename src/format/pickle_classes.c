@@ -1,5 +1,6 @@
 /* What well-known classes and functions would have made from their arguments. */
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/wide_integer.h"
@@ -174,7 +175,7 @@ static bool class_zone(const npyx_object *zone, char *text, size_t capacity_nbyt
     }
     bool is_offset = (kind == ZONE_OFFSET && class_real_of(npyx_pickle_part(args, 0), &seconds)) ||
                      (kind == ZONE_PYTZ && class_real_of(npyx_pickle_part(args, 1), &seconds));
-    if (!is_utc && (!is_offset || !(seconds > -86400 && seconds < 86400)))
+    if (!is_utc && (!is_offset || !(fabs(seconds) < 86400)))
         return false;
     int64_t us = (int64_t)(seconds * 1e6 + (seconds < 0 ? -0.5 : 0.5)), magnitude = us < 0 ? -us : us;
     int whole = (int)(magnitude / 1000000), rest = (int)(magnitude % 1000000);

@@ -105,7 +105,7 @@ static npyx_status copy_range(npyx_host *host, int from, int to, int64_t off, in
         size_t nbytes =
             end_off - off < COPIED_AT_ONCE_NBYTES ? (size_t)(end_off - off) : COPIED_AT_ONCE_NBYTES;
         int64_t n = *plainly ? -1 : npyx_system_copy(from, to, off, nbytes);
-        *plainly = *plainly || (n <= 0 && !(n < 0 && errno == EINTR));
+        *plainly = *plainly || (n <= 0 && (n == 0 || errno != EINTR));
         if (*plainly && buffer == NULL) {
             buffer = npyx_alloc(host, COPIED_AT_ONCE_NBYTES);
             status = npyx_check_memory(buffer, error);

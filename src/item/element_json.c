@@ -248,7 +248,7 @@ npyx_status npyx_element_append_json(const npyx_dtype *dtype, int ndim, const in
     bool has_bytes = dtype->itemsize > 0;
     for (int axis = 0; axis < ndim; axis++)
         has_bytes = has_bytes && shape[axis] > 0;
-    bool is_bomb = !has_bytes && least_nbytes > EMPTY_JSON_NBYTES;
+    bool is_bomb = !has_bytes && least_nbytes > (double)EMPTY_JSON_NBYTES;
     if (is_bomb || (out->limit_nbytes != 0 && least_nbytes > (double)out->limit_nbytes)) {
         out->status = NPYX_TOOBIG; /* known before anything is built */
         return NPYX_OK;

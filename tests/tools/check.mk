@@ -110,10 +110,10 @@ check-big: ## Files of 5 GB and archives beyond 4 GiB, written and read back: mi
 	@$(PYTHON) -B tests/big/big.py
 
 .PHONY: coverage
-coverage: ## Lines of src/ that the tests and the fuzz corpus reach, file by file, with those that they do not
-	@sh ext/tools/install-packages.sh check
-	@$(again) -s CC=gcc .build/coverage/npyext.so units-coverage replayers-coverage
-	@find .build/coverage -name '*.gcda' -delete
+coverage: ## Lines, branches and conditions (MC/DC) of src/ and ext/ that the tests and the fuzz corpus reach, by folder (clang 19)
+	@sh ext/tools/install-packages.sh check coverage
+	@$(again) -s CC=clang-19 .build/coverage/npyext.so units-coverage replayers-coverage
+	@rm -rf .build/coverage/profiles
 	@export NPYEXT_FLAVOUR=coverage NPYEXT_SO=$(CURDIR)/.build/coverage/npyext.so; \
 	$(suite) $(workers) $(not_builds) tests --ignore=tests/hosts/test_sqlite_versions.py || failed=1; \
 	NPYEXT_MMAP=1 $(suite) tests/reading/test_reads.py tests/reading/test_sources.py || failed=1; \

@@ -1,7 +1,8 @@
-"""Prints which lines of src/ were executed by what ran on the coverage build: `make coverage`.
+"""Prints how much of src/ and ext/ was reached by what ran on the coverage build, folder by folder: `make coverage`.
 
-gcov counts a line once for each program that it was compiled into; here a line is reached when any reached it.
-Headers count with their functions.
+Of lines; of branches, each of which is to be taken and not taken; and of conditions (MC/DC): each part of a decision is
+to change its result alone. What was not reached is listed in .build/coverage/left.txt: `src/io/sink.c:120:9 never true`.
+Processes that are killed, or end by _exit, count nothing.
 """
 
 import collections
@@ -12,42 +13,76 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(ROOT, ".build", "coverage")
+KINDS = ("lines", "branches", "mcdc")
+STRICT = ("src/array", "src/format", "src/text")  # what reads strangers' bytes
+VERSION = "19"
 
 
-def counts():
-    """{file: {line: how often}} of src/."""
-    lines = collections.defaultdict(lambda: collections.defaultdict(int))
-    notes = sorted(glob.glob(os.path.join(ROOT, ".build", "coverage", "src", "*", "*.gcno")))
-    output = subprocess.run(["gcov", "--json-format", "--stdout", *notes], stdout=subprocess.PIPE, check=True, cwd=ROOT).stdout
-    for document in output.decode().splitlines():
-        for file in json.loads(document)["files"] if document else ():
-            name = os.path.normpath(file["file"])
-            if name.startswith("src" + os.sep):
-                for line in file["lines"]:
-                    lines[name][line["line_number"]] += line["count"]
+def files(root=ROOT, raw=None):
+    """What llvm-cov tells of each file of src/ and ext/, by name: of what was built in a tree, and counted in raw profiles."""
+    build = os.path.join(root, ".build", "coverage")
+    merged = os.path.join(build, "merged.profdata")
+    raw = raw or glob.glob(os.path.join(build, "profiles", "*.profraw"))
+    subprocess.run([f"llvm-profdata-{VERSION}", "merge", "-sparse", "-o", merged, *raw], check=True)
+    programs = [path for folder in ("unit", "fuzz", "host") for path in glob.glob(os.path.join(build, folder, "*")) if os.access(path, os.X_OK)]
+    output = subprocess.run(
+        [
+            *(f"llvm-cov-{VERSION}", "export", "--skip-functions", "--skip-expansions", f"--instr-profile={merged}"),
+            *(os.path.join(build, "npyext.so"), *(f"--object={path}" for path in sorted(programs))),
+        ],
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout
+    (data,) = json.loads(output)["data"]
+    named = {os.path.relpath(file["filename"], root): file for file in data["files"]}
+    return {name: file for name, file in sorted(named.items()) if name.startswith(("src/", "ext/"))}
+
+
+def lines_reached(file):
+    """The lines of a file that were executed."""
+    lines = set()
+    for (line, _, count, has_count, *_), (end, *_) in zip(file["segments"], file["segments"][1:]):
+        if has_count and count > 0:
+            lines.update(range(line, end + 1))
     return lines
 
 
-def ranges(numbers):
-    """`3, 7-9` of sorted numbers."""
-    found = []
-    for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+def left(name, file):
+    """Lines that say which branches and conditions of a file were not reached."""
+    missed = set()
+    for line, column, _, _, times_true, times_false, *_ in file["branches"]:
+        for times, side in ((times_true, "true"), (times_false, "false")):
+            if times == 0:
+                missed.add((line, column, f"never {side}"))
+    for line, column, _, _, *_, conditions in file.get("mcdc_records", ()):
+        alone = [number for number, is_shown in enumerate(conditions, 1) if not is_shown]
+        if alone:
+            missed.add((line, column, f"not decided by condition {', '.join(map(str, alone))} of {len(conditions)}"))
+    return [f"{name}:{line}:{column} {what}" for line, column, what in sorted(missed)]
+
+
+def share(covered, count):
+    return f"{100 * covered / count:5.1f} % of {count:6,}" if count else f"{'':18}"
 
 
 def main():
-    every = reached = 0
-    for name, lines in sorted(counts().items()):
-        missed = sorted(number for number, count in lines.items() if count == 0)
-        every, reached = every + len(lines), reached + len(lines) - len(missed)
-        share = 100 * (len(lines) - len(missed)) / len(lines)
-        print(f"{share:6.1f} %  {name:32} {len(lines):4} lines{'; not: ' + ranges(missed) if missed else ''}")
-    print(f"{100 * reached / every:6.2f} %  of {every} lines of src/")
-    return 0 if reached >= 0.95 * every else 1
+    folders = collections.defaultdict(lambda: dict.fromkeys(((kind, word) for kind in KINDS for word in ("covered", "count")), 0))
+    missed = []
+    for name, file in files().items():
+        missed += left(name, file)
+        for folder in {os.path.dirname(name), name.split("/")[0], "src and ext"}:
+            for kind, word in folders[folder]:
+                folders[folder][kind, word] += file["summary"][kind][word]
+    print(f"{'':12}  {'lines':18}  {'branches':18}  {'conditions (MC/DC)':18}")
+    for folder, sums in sorted(folders.items()):
+        print(f"{folder:12}  " + "  ".join(share(sums[kind, "covered"], sums[kind, "count"]) for kind in KINDS))
+    path = os.path.join(BUILD, "left.txt")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("".join(line + "\n" for line in missed))
+    print(f"What was not reached: {len(missed)} lines of {os.path.relpath(path, ROOT)}")
+    poor = [folder for folder in STRICT if folders[folder]["lines", "covered"] < 0.95 * folders[folder]["lines", "count"]]
+    return 1 if poor else 0
 
 
 if __name__ == "__main__":

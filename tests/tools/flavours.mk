@@ -5,7 +5,9 @@ sanitizer = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fra
 flags_asan     = -O1 -g $(sanitizer)
 # Sizes at which the code takes another path are variables (base/tunables.h).
 flags_small    = $(CFLAGS) -DNPYX_TUNED -Wno-conversion -Wno-sign-compare
-flags_coverage = -O0 -g --coverage -fprofile-update=atomic
+# Counts of lines, branches and conditions, which processes that end add up in a few files (tests/tools/coverage.py).
+flags_coverage = -O1 -g -fprofile-instr-generate=$(CURDIR)/.build/coverage/profiles/%4m.profraw -fcoverage-mapping -fcoverage-mcdc \
+                 -fprofile-update=atomic
 
 extension_asan     = .build/asan/npyext.so
 extension_small    = .build/small/npyext.so
