@@ -20,9 +20,33 @@
         return false;                                                                                        \
     }
 
-CALC_LOOP(add, CALC_ITEM, a[i] + b[i])
+/* Of two NaNs a processor keeps the first, and of a + b and a * b a compiler may take either as the first: in
+ * a vectorised loop the one, and in what is left over the other. So the last items are made as many as a
+ * vector has, and the same instructions go over all: the same items have the same bits, wherever they are. */
+#define CALC_PIECES(word, name, step, ...)                                                                   \
+    static __attribute__((noinline)) void NPYX_JOIN(calc, word, name##_pieces)(                              \
+        CALC_ITEM *restrict out, const CALC_ITEM *a, const CALC_ITEM *b, int64_t n) {                        \
+        for (int64_t first = 0; first < n; first += CALC_VECTORS_NELEM)                                      \
+            for (int64_t i = first; i < first + CALC_VECTORS_NELEM; i += (step)) {                           \
+                __VA_ARGS__                                                                                  \
+            }                                                                                                \
+    }                                                                                                        \
+    static bool NPYX_JOIN(calc, word, name)(void *restrict made, const void *restrict x,                     \
+                                            const void *restrict y, int64_t nelem) {                         \
+        const CALC_ITEM *a = x, *b = y;                                                                      \
+        int64_t n = (step)*nelem, nleft = n % CALC_VECTORS_NELEM, nwhole = n - nleft;                        \
+        NPYX_JOIN(calc, word, name##_pieces)(made, a, b, nwhole);                                            \
+        CALC_ITEM left[3][CALC_VECTORS_NELEM] = {{0}};                                                       \
+        memcpy(left[0], a + nwhole, (size_t)nleft * sizeof a[0]);                                            \
+        memcpy(left[1], b + nwhole, (size_t)nleft * sizeof b[0]);                                            \
+        NPYX_JOIN(calc, word, name##_pieces)(left[2], left[0], left[1], CALC_VECTORS_NELEM);                 \
+        memcpy((CALC_ITEM *)made + nwhole, left[2], (size_t)nleft * sizeof a[0]);                            \
+        return false;                                                                                        \
+    }
+
+CALC_PIECES(CALC_WORD, add, 1, out[i] = a[i] + b[i];)
+CALC_PIECES(CALC_WORD, mul, 1, out[i] = a[i] * b[i];)
 CALC_LOOP(sub, CALC_ITEM, a[i] - b[i])
-CALC_LOOP(mul, CALC_ITEM, a[i] * b[i])
 CALC_LOOP(div, CALC_ITEM, a[i] / b[i])
 
 /* NumPy's npy_divmod: the quotient rounded down, and the remainder with the divisor's sign. */
@@ -96,18 +120,17 @@ CALC_LOOP(ne, uint8_t, a[i] != b[i])
         return false;                                                                                        \
     }
 
-CALC_PAIRS(add, CALC_ITEM, 2, {
-    out[0] = a[0] + b[0];
-    out[1] = a[1] + b[1];
+CALC_PIECES(CALC_COMPLEX_WORD, add, 2, {
+    out[i] = a[i] + b[i];
+    out[i + 1] = a[i + 1] + b[i + 1];
 })
 CALC_PAIRS(sub, CALC_ITEM, 2, {
     out[0] = a[0] - b[0];
     out[1] = a[1] - b[1];
 })
-CALC_PAIRS(mul, CALC_ITEM, 2, {
-    CALC_ITEM real = a[0] * b[0] - a[1] * b[1], imag = a[0] * b[1] + a[1] * b[0];
-    out[0] = real;
-    out[1] = imag;
+CALC_PIECES(CALC_COMPLEX_WORD, mul, 2, {
+    out[i] = a[i] * b[i] - a[i + 1] * b[i + 1];
+    out[i + 1] = a[i] * b[i + 1] + a[i + 1] * b[i];
 })
 /* Smith's way (Communications of the ACM 5, 1962), in NumPy's order. */
 CALC_PAIRS(div, CALC_ITEM, 2, {
@@ -138,6 +161,7 @@ CALC_PAIRS(isfinite, uint8_t, 1, { *out = a[0] - a[0] == 0 && a[1] - a[1] == 0; 
 #undef CALC
 #undef CALC_PAIR
 #undef CALC_LOOP
+#undef CALC_PIECES
 #undef CALC_PAIRS
 #undef CALC_WORD
 #undef CALC_COMPLEX_WORD

@@ -5,12 +5,13 @@
 #include "calc_loops.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/simd.h"
 
 /* A loop over a block's items, most of them in pieces of one length: with -O2 gcc vectorises only loops of
  * which it knows how often they run. */
-enum { CALC_PIECE_NELEM = 256 };
+enum { CALC_PIECE_NELEM = 256, CALC_VECTORS_NELEM = 64 };
 #define CALC_EACH(...)                                                                                       \
     int64_t nwhole = nelem - nelem % CALC_PIECE_NELEM;                                                       \
     for (int64_t first = 0; first < nwhole; first += CALC_PIECE_NELEM)                                       \

@@ -56,3 +56,9 @@ fuzz: ## Fuzz every target of tests/fuzz for SECONDS=30 each, from fresh seeds; 
 	@sh ext/tools/install-packages.sh fuzz
 	@$(again) -s fuzzers
 	@$(PYTHON) -B tests/fuzz/run.py $(SECONDS) $(TARGETS)
+
+.PHONY: fuzz-learned
+fuzz-learned: ## Add what runs with FUZZ_CORPUS=FOLDER have learned to tests/fuzz/learned, as few and small inputs as will do
+	@sh ext/tools/install-packages.sh fuzz
+	@$(again) -s fuzzers
+	@$(PYTHON) -B tests/fuzz/learn.py $(FUZZ_CORPUS) $(TARGETS)

@@ -1,4 +1,5 @@
-"""Runs the fuzz targets: `python3 tests/fuzz/run.py SECONDS [TARGET...]`, each for that long, from fresh seeds.
+"""Runs the fuzz targets: `python3 tests/fuzz/run.py SECONDS [TARGET...]`, each for that long, from fresh seeds and what
+earlier runs have learned.
 
 Prints for each what was executed and found, and `N passed, N failed` last: one a target. A finding stays in
 .build/fuzz/findings, and its name is told. Too much is one, too: an input may take a second of the processor's time
@@ -20,6 +21,7 @@ FINDINGS = os.path.join(BUILD, "findings")
 
 sys.path.insert(0, HERE)
 
+import learned  # noqa: E402
 import seeds  # noqa: E402
 import shell  # noqa: E402
 
@@ -35,9 +37,13 @@ DICTIONARIES = {"header": "header", "dtype": "header", "literal": "header", "npz
 TIMEOUT, RSS_MB, QUARANTINE_MB = 60, 1024, 64
 
 
+def max_length(target):
+    return MAX_LENGTHS.get(target, 4096)
+
+
 def command(target, seconds, seed, corpus, prefix):
     program = os.path.join(BUILD, f"fuzz_{target}")
-    options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={MAX_LENGTHS.get(target, 4096)}",
+    options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={max_length(target)}",
                f"-timeout={TIMEOUT}", f"-rss_limit_mb={RSS_MB}", "-malloc_limit_mb=256", "-print_final_stats=1", "-verbosity=1",
                f"-artifact_prefix={prefix}"]
     if target == "sql":
@@ -58,6 +64,7 @@ def run(target, seconds, seed):
     shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=BUILD) as folder, tempfile.TemporaryDirectory(dir=shared) as memory:
         seeds.write_seeds(folder, target)
+        learned.write(folder, target)
         corpus = [os.path.join(folder, target)]
         if kept:
             corpus.insert(0, os.path.join(kept, target))

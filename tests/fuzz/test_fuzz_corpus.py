@@ -1,4 +1,4 @@
-"""The fuzz targets (tests/fuzz) over their seeds, and over every finding that a fuzzer ever made.
+"""The fuzz targets (tests/fuzz) over their seeds, what fuzzing has learned, and every finding that a fuzzer ever made.
 
 A finding is kept as tests/fuzz/findings/TARGET-WHAT.bin. `make fuzz` looks for new ones.
 """
@@ -15,6 +15,7 @@ import shell
 FUZZ = os.path.join(shell.TESTS, "fuzz")
 sys.path.insert(0, FUZZ)
 
+import learned  # noqa: E402
 import seeds  # noqa: E402
 
 FINDINGS = sorted(glob.glob(os.path.join(FUZZ, "findings", "*.bin")))
@@ -53,6 +54,15 @@ def test_seeds(target, tmp_path):
     paths = sorted(glob.glob(str(tmp_path / target / "*")))
     assert len(paths) == count > 0
     replay(target, paths)
+
+
+@pytest.mark.parametrize("target", seeds.SEEDS)
+def test_learned(target, tmp_path):
+    count = learned.write(tmp_path, target)
+    paths = sorted(glob.glob(str(tmp_path / target / "*")))
+    assert len(paths) == count > 0
+    for begin in range(0, count, 1000):
+        replay(target, paths[begin : begin + 1000])
 
 
 @pytest.mark.parametrize("path", FINDINGS, ids=map(os.path.basename, FINDINGS))

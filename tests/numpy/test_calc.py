@@ -391,6 +391,24 @@ def test_a_number_of_many_points_overran_a_buffer(db):
         assert "npy_calc: " in error_of_calc(db, f"a + {text}", F)
 
 
+@pytest.mark.parametrize("code", ["f4", "f8", "c8", "c16"])
+def test_which_of_two_nans_a_sum_is_depended_on_its_place(db, code):
+    rng = seeded_generator()
+    real = np.empty(0, code).real.dtype
+
+    def nans(n):
+        """Of either sign, each with a payload of its own."""
+        bits = np.full(n, np.inf, real).view(f"u{real.itemsize}") | rng.integers(1, 1 << 20, n, dtype=f"u{real.itemsize}")
+        return np.where(rng.random(n) < 0.5, bits.view(real), -bits.view(real)).view(code)
+
+    a, b = nans(3000), nans(3000)
+    assert np.isnan(a).all() and np.isnan(b).all()
+    for operator in "+-*/":
+        whole = calc(db, f"a {operator} b", a, b)
+        for begin, end in ((0, 1), (1, 700), (250, 520), (777, 1400)):
+            assert calc(db, f"a {operator} b", a[begin:end], b[begin:end]).tobytes() == whole[begin:end].tobytes(), operator
+
+
 def test_functions_of_complex_numbers_took_them_for_real_ones(db):
     for function in ("sqrt", *calc_oracle.INEXACT):
         assert f"'{function}' is not defined for complex64" in error_of_calc(db, f"{function}(a)", C)
