@@ -45,17 +45,20 @@ static bool numpy_code(const npyx_object *code, const char **text, size_t *nbyte
     return code->kind == NPYX_OBJECT_TEXT;
 }
 
-/* A date's unit in brackets, from the metadata ({}, ('ns', 1, 1, 1)). */
-static void numpy_unit(const npyx_object *metadata, char *text, size_t capacity_nbytes) {
+/* A date's unit in brackets, from the metadata ({}, (b'ns', 1, 1, 1)): name, multiple, divisor and one that
+ * means nothing any more. False for metadata of another form. */
+static bool numpy_unit(const npyx_object *metadata, char *text, size_t capacity_nbytes) {
     const npyx_object *unit = npyx_pickle_part(metadata, 1);
     const uint8_t *name;
     size_t nbytes;
-    int64_t multiple;
-    text[0] = '\0';
-    if (npyx_pickle_bytes_of(npyx_pickle_part(unit, 0), &name, &nbytes) && nbytes < 8 &&
-        npyx_pickle_integer_of(npyx_pickle_part(unit, 1), &multiple) &&
-        !npyx_pickle_is_text(npyx_pickle_part(unit, 0), "generic"))
-        snprintf(text, capacity_nbytes, "[%" PRId64 "%.*s]", multiple, (int)nbytes, (const char *)name);
+    int64_t multiple, divisor;
+    bool is_unit = npyx_pickle_bytes_of(npyx_pickle_part(unit, 0), &name, &nbytes) && nbytes < 8 &&
+                   npyx_pickle_integer_of(npyx_pickle_part(unit, 1), &multiple) &&
+                   npyx_pickle_integer_of(npyx_pickle_part(unit, 2), &divisor);
+    if (is_unit && !npyx_pickle_is_text(npyx_pickle_part(unit, 0), "generic"))
+        snprintf(text, capacity_nbytes, "[%" PRId64 "%.*s/%" PRId64 "]", multiple, (int)nbytes,
+                 (const char *)name, divisor);
+    return is_unit;
 }
 
 static npyx_status numpy_plain_dtype(npyx_pickle *p, const npyx_object *code, const npyx_object *state,
@@ -64,7 +67,7 @@ static npyx_status numpy_plain_dtype(npyx_pickle *p, const npyx_object *code, co
     size_t nbytes;
     const uint8_t *order = NULL;
     size_t order_nbytes = 0;
-    char spelled[120], unit[40];
+    char spelled[140], unit[60] = "";
     npyx_error unseen;
     if (!numpy_code(code, &text, &nbytes) || nbytes > 40)
         return NPYX_DONE;
@@ -74,7 +77,10 @@ static npyx_status numpy_plain_dtype(npyx_pickle *p, const npyx_object *code, co
     }
     bool has_order = npyx_pickle_bytes_of(npyx_pickle_part(state, 1), &order, &order_nbytes) &&
                      order_nbytes == 1 && (*order == '<' || *order == '>') && code->kind == NPYX_OBJECT_TEXT;
-    numpy_unit(npyx_pickle_part(state, 8), unit, sizeof unit);
+    const npyx_object *metadata = npyx_pickle_part(state, 8);
+    if (metadata != NULL && nbytes > 0 && (*text == 'M' || *text == 'm') &&
+        !numpy_unit(metadata, unit, sizeof unit))
+        return NPYX_DONE;
     NPYX_TRY(npyx_pickle_spend(p, sizeof **dtype + sizeof spelled)); /* the most it takes of the arena */
     snprintf(spelled, sizeof spelled, "%.*s%.*s%s", has_order ? 1 : 0, has_order ? (const char *)order : "",
              (int)nbytes, text, unit);

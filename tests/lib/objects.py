@@ -1,6 +1,7 @@
 """Python objects in arrays: what SQL is to make of them, computed with Python alone, and files that have some."""
 
 import base64
+import collections
 import datetime
 import decimal
 import io
@@ -12,6 +13,7 @@ import zoneinfo
 
 import numpy as np
 
+from arrays import random_array
 from expected import Number, identical, json_of, parse_json, scalar_value
 
 # --- values ------------------------------------------------------------------------------------------------
@@ -119,6 +121,65 @@ def assert_value(got, value, label):
         assert found == json_value(value), f"{label}: {got!r} of {value!r}"
         return
     assert identical(got, want), f"{label}: {got!r}, expected {want!r}"
+
+
+# --- random values -----------------------------------------------------------------------------------------
+
+ZONES = [None, None, datetime.timezone.utc, datetime.timezone(-datetime.timedelta(hours=3, minutes=30)), datetime.timezone(datetime.timedelta(seconds=3601, microseconds=5))]
+TEXTS = ["", "a", "grün", "\u4e2d\u6587", "\U0001f600", "\ud800 alone", '"\\\n\x00\x7f', "x" * 300, "é" * 200]
+
+
+def random_scalar(rng):
+    choose = lambda *values: values[rng.integers(len(values))]
+    zone = ZONES[rng.integers(len(ZONES))]
+    return choose(
+        lambda: None,
+        lambda: bool(rng.integers(2)),
+        lambda: int(rng.integers(-(2**63), 2**63 - 1)) >> int(rng.integers(64)),
+        lambda: choose(1, -1) * int(rng.integers(1, 2**62)) ** int(rng.integers(1, 40)),
+        lambda: choose(0.0, -0.0, 1.5, 0.1, 1e300, -5e-324, float("nan"), float("inf"), float("-inf"), 1e16, 123456789.0),
+        lambda: TEXTS[rng.integers(len(TEXTS))],
+        lambda: rng.bytes(int(rng.choice([0, 1, 2, 3, 100, 300]))),
+        lambda: bytearray(rng.bytes(int(rng.integers(5)))),
+        lambda: complex(rng.normal(), choose(0.0, float("nan"), float("inf"), 2.5)),
+        lambda: datetime.datetime(int(rng.integers(1, 9999)), 3, 31, 23, 59, int(rng.integers(60)), choose(0, 1, 999999), zone),
+        lambda: datetime.date(int(rng.integers(1, 9999)), 12, 1),
+        lambda: datetime.time(1, 2, 3, choose(0, 7), zone),
+        lambda: datetime.timedelta(int(rng.integers(-(10**5), 10**5)), int(rng.integers(86400)), int(rng.integers(10**6))),
+        lambda: decimal.Decimal(choose("1.50", "-0", "NaN", "1E+400", "123456789012345678901234567890.5")),
+        lambda: uuid.UUID(int=int.from_bytes(rng.bytes(16), "big")),
+        lambda: choose(pathlib.PurePosixPath, pathlib.PureWindowsPath)(choose("/a/b c", "a/b", ".", "c:\\x\\y", "/")),
+        lambda: random_array(rng, np.dtype(choose("f4", ">i2", "?", "U3", "S2", "M8[us]", "m8[D]", "c8", "f2", [("x", "f4"), ("y", ">u2", (2,))])), choose((), (3,), (2, 0), (2, 3))),
+        lambda: np.asfortranarray(random_array(rng, np.dtype(choose("i4", ">f8", [("x", "S2"), ("y", "f4")])), (2, 3))),
+        lambda: choose(np.float32(0.1), np.int16(-5), np.bool_(True), np.datetime64("2026-01-02T03:04:05", "s"), np.str_("é"), np.bytes_(b"ab"), np.float64("nan"), np.longdouble(1.5), np.complex64(1 - 2j)),
+    )()
+
+
+def hashable(value):
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return not isinstance(value, (np.ndarray, np.generic)) and value == value
+
+
+def random_value(rng, depth=0):
+    if depth > 3 or rng.random() < 0.5:
+        return random_scalar(rng)
+    parts = [random_value(rng, depth + 1) for _ in range(int(rng.integers(0, 5)))]
+    keys = [key for key in parts if hashable(key)]
+    return [
+        lambda: parts,
+        lambda: tuple(parts),
+        lambda: {key for key in keys},
+        lambda: frozenset(keys),
+        lambda: {f"{i}": part for i, part in enumerate(parts)},
+        lambda: dict(zip({key_text(key): key for key in keys}.values(), parts)),
+        lambda: collections.OrderedDict((f"{i}", part) for i, part in enumerate(parts)),
+        lambda: parts + parts[:1],
+        lambda: array_of(parts),
+        lambda: np.ma.array(np.arange(len(parts) + 1, dtype="f4"), mask=[bool(rng.integers(2)) for _ in range(len(parts) + 1)]),
+    ][rng.integers(10)]()
 
 
 # --- files -------------------------------------------------------------------------------------------------
