@@ -149,6 +149,24 @@ static npyx_status take_first(lazy_concat *lazy, const npyx_array *array, npyx_e
     return NPYX_OK;
 }
 
+/* Structured dtypes all have names like `void128`: they are shown by their fields. */
+static npyx_status fail_part_dtype(const lazy_concat *lazy, const npyx_dtype *dtype, npyx_error *error) {
+    enum { SHOWN_NBYTES = 160 };
+    const npyx_dtype *before = lazy->concat.dtype;
+    npyx_buffer found = {.host = &lazy->base.connection->host}, wanted = found;
+    bool is_of_fields = dtype->type == NPYX_STRUCT && before->type == NPYX_STRUCT;
+    void (*append)(const npyx_dtype *, npyx_buffer *) =
+        is_of_fields ? npyx_dtype_append_descr : npyx_dtype_append_name;
+    append(dtype, &found);
+    append(before, &wanted);
+    npyx_status status = npyx_refuse(error, "has dtype %.*s, and those before it %.*s; npy_astype converts",
+                                     NPYX_SHOWN(found.bytes, found.nbytes, SHOWN_NBYTES),
+                                     NPYX_SHOWN(wanted.bytes, wanted.nbytes, SHOWN_NBYTES));
+    npyx_buffer_clear(&found);
+    npyx_buffer_clear(&wanted);
+    return status;
+}
+
 /* Checks a part against the ones before, and adds its length. */
 static npyx_status take_part_shape(lazy_concat *lazy, const npyx_array *array, npyx_error *error) {
     npyx_concat *concat = &lazy->concat;
@@ -156,8 +174,7 @@ static npyx_status take_part_shape(lazy_concat *lazy, const npyx_array *array, n
     if (lazy->nparts == 0)
         NPYX_TRY(take_first(lazy, array, error));
     if (!npyx_dtype_is_same(array->dtype, concat->dtype))
-        return npyx_refuse(error, "has dtype %s, and those before it %s; npy_astype converts",
-                           npyx_dtype_shown(array->dtype).name, npyx_dtype_shown(concat->dtype).name);
+        return fail_part_dtype(lazy, array->dtype, error);
     bool is_alike = array->ndim == concat->ndim;
     for (int axis = 0; axis < concat->ndim && is_alike; axis++)
         is_alike = axis == concat->axis || array->shape[axis] == concat->shape[axis];

@@ -138,6 +138,22 @@ STRUCTURED = [
 ]
 
 
+FIELDS = [("a", "<f4"), ("b", "<i2", (2,)), ("t", "<M8[s]")]
+OTHERS = [[("a", "<f4"), ("c", "<i2", (2,)), ("t", "<M8[s]")], [(("A", "a"), "<f4"), ("b", "<i2", (2,)), ("t", "<M8[s]")]]
+OTHERS += [[FIELDS[1], FIELDS[0], FIELDS[2]], [FIELDS[0], ("b", "<i2", (1, 2)), FIELDS[2]], [FIELDS[0], ("b", "<i4", (1,)), FIELDS[2]]]
+OTHERS += [[("a", "<i4"), *FIELDS[1:]], [*FIELDS[:2], ("t", "<M8[ms]")], [*FIELDS[:2], ("t", "<M8[2s]")], [FIELDS[0], ("b", "V4"), FIELDS[2]]]
+OTHERS += [[("a", [("x", "<f4")]), *FIELDS[1:]], [FIELDS[0], ("b", "<i2", (6,))], [*FIELDS, ("z", "u1")]]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=str)
+def test_fields_that_differ_are_shown(db, folder, other):
+    np.save("0.npy", np.zeros(2, FIELDS))
+    np.save("1.npy", np.zeros(2, other))
+    error = error_of(db, "SELECT count(*) FROM npy_rows(npy_concat('[01].npy'))")
+    assert f"1.npy: has dtype {np.dtype(other).descr}, and those before it {np.dtype(FIELDS).descr}; npy_astype converts" in error
+    assert db.execute("SELECT status FROM npy_compare('0.npy', '1.npy')").fetchall() == [("dtype",)]
+
+
 @pytest.mark.parametrize("number", range(len(STRUCTURED)))
 def test_structured_dtypes(db, folder, number):
     """Fields may differ in byte order, too; padding is nobody's."""

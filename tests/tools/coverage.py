@@ -5,6 +5,7 @@ to change its result alone. What was not reached is listed in .build/coverage/le
 Processes that are killed, or end by _exit, count nothing.
 """
 
+import bisect
 import collections
 import glob
 import json
@@ -48,17 +49,44 @@ def lines_reached(file):
     return lines
 
 
+def regions(file):
+    """[((line, column), count)] of the places where counts change, in order; None: nothing is counted."""
+    return [((line, column), count if has_count else None) for line, column, count, has_count, *_ in file["segments"]]
+
+
+def branches(file):
+    """{place: [times true, times false]}, of a function in a header all its copies together. A condition that is constant, such as
+    `sizeof(void *) == 8`, is none."""
+    times, places = collections.defaultdict(lambda: [0, 0]), regions(file)
+
+    def is_reached(place):
+        number = bisect.bisect_right(places, place, key=lambda region: region[0])
+        return number > 0 and (places[number - 1][1] or 0) > 0
+
+    for line, column, _, _, times_true, times_false, *_ in file["branches"]:
+        times[line, column][0] += times_true
+        times[line, column][1] += times_false
+    return {place: both for place, both in sorted(times.items()) if any(both) or not is_reached(place)}
+
+
+def conditions(file):
+    """{place: [whether each condition was shown to decide by itself]}."""
+    shown = {}
+    for line, column, _, _, *_, alone in file.get("mcdc_records", ()):
+        before = shown.get((line, column), [False] * len(alone))
+        shown[line, column] = [a or b for a, b in zip(alone, before)] if len(before) == len(alone) else alone
+    return shown
+
+
 def left(name, file):
     """Lines that say which branches and conditions of a file were not reached."""
-    missed = set()
-    for line, column, _, _, times_true, times_false, *_ in file["branches"]:
-        for times, side in ((times_true, "true"), (times_false, "false")):
-            if times == 0:
-                missed.add((line, column, f"never {side}"))
-    for line, column, _, _, *_, conditions in file.get("mcdc_records", ()):
-        alone = [number for number, is_shown in enumerate(conditions, 1) if not is_shown]
+    missed = []
+    for (line, column), both in branches(file).items():
+        missed += [(line, column, f"never {side}") for side, times in zip(("true", "false"), both) if times == 0]
+    for (line, column), shown in conditions(file).items():
+        alone = [str(number) for number, is_shown in enumerate(shown, 1) if not is_shown]
         if alone:
-            missed.add((line, column, f"not decided by condition {', '.join(map(str, alone))} of {len(conditions)}"))
+            missed.append((line, column, f"not decided by condition {', '.join(alone)} of {len(shown)}"))
     return [f"{name}:{line}:{column} {what}" for line, column, what in sorted(missed)]
 
 
