@@ -1,7 +1,8 @@
 """Prints how much of src/ and ext/ was reached by what ran on the coverage build, folder by folder: `make coverage`.
 
-Of lines; of branches, each of which is to be taken and not taken; and of conditions (MC/DC): each part of a decision is
-to change its result alone. What was not reached is listed in .build/coverage/left.txt: `src/io/sink.c:120:9 never true`.
+Of lines; of branches, each of which is to be taken and not taken; and of conditions (MC/DC): each part of a decision is to
+change its result alone. The figures are llvm-cov's, which count what a macro hides (NPYX_TRY, which returns an error), and of an
+inline function each copy. What else no copy has reached is listed in .build/coverage/left.txt: `src/io/sink.c:120:9 never true`.
 Processes that are killed, or end by _exit, count nothing.
 """
 
