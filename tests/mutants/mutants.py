@@ -29,7 +29,7 @@ import shell  # noqa: E402
 
 BUILD = os.path.join(ROOT, ".build", "mutants")
 FOLDERS = ("src/array", "src/format", "src/text")
-PATIENCE = 120  # seconds that a test file may take before it counts as hanging, beyond twice what it took without a mutant
+PATIENCE = 30  # seconds that a test may take before it counts as hanging, beyond three times what it took without a mutant
 PYTEST = [sys.executable, "-B", "-m", "pytest", "-c", "tests/pytest.ini", "-x", "-q", "-p", "no:cacheprovider"]
 # Those that build the product anew, or only repeat other files.
 LEFT_OUT = ("tests/packaging/", "tests/hosts/test_sqlite_versions.py", "tests/docs/", "tests/demo/")
@@ -162,7 +162,7 @@ def killer(tree, path, mutated, tests, seconds):
         assert make(tree, "npyext.so", *(f".build/release/{test}" for test in units))
         environment = {**os.environ, "NPYEXT_UNIT_ROUNDS": "few"}
         for test in tests:
-            if not run(tree, test, environment, PATIENCE + 2 * seconds[test]):
+            if not run(tree, test, environment, PATIENCE + 3 * seconds[test]):
                 return test
         return None
     finally:
