@@ -1,6 +1,7 @@
 """Plants faults, one at a time, and says which of our checks find them, and after how long: `python3 tests/mutants/planted.py
-[NAME...]`, of those below. It is the checks that are tried here. A fuzz target gets an hour of one core, the tests end with
-the first that fails, and of the harnesses of `make prove` those run that look at the function.
+[NAME...]`, of those below. It is the checks that are tried here. A fuzz target gets an hour of one core; of `make check` and `make
+check-small` those tests run that reach the line (as in mutants.py), up to the first that fails; of `make prove` the harness that
+looks at the function.
 
 Each is planted in a copy of the tree in .build/mutants. NPYEXT_SEED begins where another run began.
 """
@@ -33,54 +34,61 @@ FAULTS = {
                  "src/lazy/expression.c: p->nbytes - p->off >= nbytes && memcmp => p->nbytes - p->off + 1 >= nbytes && memcmp"),
 }  # fmt: skip
 FUZZ_SECONDS = 3600
+SMALL = {"NPYEXT_FLAVOUR": "small", "NPYEXT_TUNE": "least", "NPYEXT_THREADS": "3"}
+SMALL_FOLDERS = tuple(f"tests/{folder}/" for folder in "numpy reading queries writing sql".split())
 
 
-def replace(tree, line):
-    """Plants `FILE: OLD => NEW`."""
+def place_of(line):
+    """File and text before and after, of `FILE: OLD => NEW`."""
     path, change = line.split(": ", 1)
-    old, new = change.split(" => ")
-    with open(os.path.join(tree, path), encoding="utf-8") as file:
-        text = file.read()
-    assert text.count(old) == 1, f"{path} has {text.count(old)} times {old}"
-    with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
-        file.write(text.replace(old, new))
+    return path, *change.split(" => ")
 
 
-def finds(tree, *command, **environment):
-    """When a check finds the fault, in seconds, or `not in N s`."""
+def program_finds(tree, *arguments):
+    """When a program fails, in seconds, or `no`."""
     began = time.monotonic()
-    done = subprocess.run(command, cwd=tree, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    seconds = time.monotonic() - began
-    with open(os.path.join(mutants.BUILD, "planted.log"), "ab") as log:
-        log.write(b"== " + " ".join(command).encode() + b"\n" + done.stdout[-4000:])
-    return f"{seconds:.0f} s" if done.returncode else f"not in {seconds:.0f} s"
+    done = subprocess.run([sys.executable, "-B", *arguments], cwd=tree, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return f"{time.monotonic() - began:.0f} s" if done.returncode else "no"
+
+
+def tests_find(tree, tests, seconds, environment):
+    """The first of the tests that fails, or `no`, and how many there were."""
+    for test in tests:
+        if not mutants.run(tree, test, {**os.environ, **environment}, mutants.PATIENCE + 3 * seconds[test]):
+            return os.path.basename(test)
+    return f"no, {len(tests)} tests"
 
 
 def main(names):
     print(f"NPYEXT_SEED={shell.random_seed()}")
     os.makedirs(mutants.BUILD, exist_ok=True)
     tree = mutants.copy_tree("planted")
+    lines, seconds = mutants.reached(tree)
+    os.makedirs(os.path.join(tree, ".build"), exist_ok=True)
     roots = os.path.join(mutants.ROOT, ".build", "roots")
-    os.makedirs(os.path.join(tree, ".build"))
     if os.path.exists(roots):
         os.symlink(roots, os.path.join(tree, ".build", "roots"))
-    print(f"{'':18} {'what is wrong':28} {'make fuzz':14} {'make check':14} {'make check-small':16} make prove")
+    print(f"{'':18} {'what is wrong':28} {'make fuzz':10} {'make check':28} {'make check-small':28} make prove")
     for name in names or FAULTS:
         wrong, target, harness, line = FAULTS[name]
-        with open(os.path.join(tree, line.split(": ")[0]), encoding="utf-8") as file:
+        path, old, new = place_of(line)
+        with open(os.path.join(tree, path), encoding="utf-8") as file:
             original = file.read()
-        replace(tree, line)
-        subprocess.run(["make", "-s", "-j2", f".build/fuzz/fuzz_{target}", "npyext.so", "units-release", "replayers-release", ".build/small/npyext.so"],
-                       cwd=tree, check=True, stdout=subprocess.DEVNULL)  # fmt: skip
-        python = [sys.executable, "-B"]
+        assert original.count(old) == 1, f"{path} has {original.count(old)} times {old}"
+        number = original.count("\n", 0, original.index(old)) + 1
+        with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
+            file.write(original.replace(old, new))
+        targets = [f".build/fuzz/fuzz_{target}", "npyext.so", "units-release", "replayers-release", ".build/small/npyext.so"]
+        subprocess.run(["make", "-s", "-j2", *targets], cwd=tree, check=True, stdout=subprocess.DEVNULL)
+        tests = sorted(lines[path].get(str(number), ()), key=seconds.get)
         found = [
-            finds(tree, *python, "tests/fuzz/run.py", str(FUZZ_SECONDS), target),
-            finds(tree, "make", "-s", "check", PYTEST_ADDOPTS="-x"),
-            finds(tree, "make", "-s", "check-small", PYTEST_ADDOPTS="-x"),
-            finds(tree, *python, "tests/prove/run.py", harness),
+            program_finds(tree, "tests/fuzz/run.py", str(FUZZ_SECONDS), target),
+            tests_find(tree, tests, seconds, {}),
+            tests_find(tree, [test for test in tests if test.startswith(SMALL_FOLDERS)], seconds, SMALL),
+            program_finds(tree, "tests/prove/run.py", harness),
         ]
-        print(f"{name:18} {wrong:28} {found[0]:14} {found[1]:14} {found[2]:16} {found[3]}", flush=True)
-        with open(os.path.join(tree, line.split(": ")[0]), "w", encoding="utf-8") as file:
+        print(f"{name:18} {wrong:28} {found[0]:10} {found[1]:28} {found[2]:28} {found[3]}", flush=True)
+        with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
             file.write(original)
 
 
