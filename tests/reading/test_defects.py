@@ -65,22 +65,37 @@ def test_many_field_names(connect):
     assert "f19000" in error_of(connect(), "SELECT shape FROM npy_meta(?)", npy(fields, (1,), b"", version=(2, 0)))
 
 
-def test_zip64_sizes_and_offset_in_one_extra_field(connect):
-    """minizip reads them itself from some version on: the record's own bytes count."""
-    member = npy_bytes(np.arange(5))
+def zip64_by_extra_field(member, extra):
+    """A .npz whose record leaves its sizes and its place to an extra field."""
     local = struct.pack("<4s5H3I2H", b"PK\3\4", 45, 0, 0, 0, 33, zlib.crc32(member), len(member), len(member), 5, 0)
     local += b"x.npy" + member
-    extra = struct.pack("<HHQQQ", 1, 24, len(member), len(member), 0)
     record = struct.pack(
         "<4s6H3I5H2I", b"PK\1\2", 45, 45, 0, 0, 0, 33, zlib.crc32(member), 2**32 - 1, 2**32 - 1, 5, len(extra), 0, 0, 0,
         0, 2**32 - 1,
     )
     end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 1, 1, len(record) + 5 + len(extra), len(local), 0)
-    contents = local + record + b"x.npy" + extra + end
+    return local + record + b"x.npy" + extra + end
+
+
+def test_zip64_sizes_and_offset_in_one_extra_field(connect):
+    """minizip reads them itself from some version on: the record's own bytes count."""
+    member = npy_bytes(np.arange(5))
+    contents = zip64_by_extra_field(member, struct.pack("<HHQQQ", 1, 24, len(member), len(member), 0))
     assert np.load(io.BytesIO(contents))["x"].tolist() == list(range(5))
     db = connect()
     assert db.execute("SELECT uncompressed_size FROM npz_members(?)", (contents,)).fetchall() == [(len(member),)]
     assert db.execute("SELECT value FROM npy_rows(?, 'x')", (contents,)).fetchall() == [(i,) for i in range(5)]
+
+
+@pytest.mark.parametrize("nbytes", range(0, 24, 4))
+def test_a_zip64_field_too_short_for_what_is_left_to_it(connect, nbytes):
+    """What follows it is another field's."""
+    member = npy_bytes(np.arange(5))
+    field = struct.pack("<QQQ", len(member), len(member), 0)
+    contents = zip64_by_extra_field(member, struct.pack("<HH", 1, nbytes) + field[:nbytes] + struct.pack("<HH", 0x9999, 24) + field)
+    with pytest.raises(zipfile.BadZipFile, match="Corrupt zip64 extra field"):
+        zipfile.ZipFile(io.BytesIO(contents))
+    assert "BLOB:x: the zip directory contradicts itself" in error_of(connect(), "SELECT value FROM npy_rows(?, 'x')", contents)
 
 
 def test_bytes_like_a_zip64_locator_in_the_data(connect):
