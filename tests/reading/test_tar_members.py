@@ -156,13 +156,14 @@ def test_huge_times_and_owners(db):
         member("b", mtime=-(2**62), uid=-(2**40)),
         pax({"mtime": "1e30", "uid": 2**62}) + member("c"),
         member("d", mtime=2**80),
+        member("e", mtime=-(2**80)),
     )
     rows = listed(db, contents, "row")
-    assert [row["name"] for row in rows] == ["a", "b", "c", "d"] and [row["error"] for row in rows] == [None] * 4
+    assert [row["name"] for row in rows] == ["a", "b", "c", "d", "e"] and [row["error"] for row in rows] == [None] * 5
     assert (rows[0]["mtime"], rows[0]["uid"], rows[0]["gid"]) == (2**62, 2**55, 2**55 - 1)
     assert (rows[1]["mtime"], rows[1]["uid"]) == (-(2**62), -(2**40)) and rows[2]["uid"] == 2**62
     # What SQL's integers cannot hold is nothing or a REAL, never another number.
-    assert rows[2]["mtime"] in (None, 1e30) and rows[3]["mtime"] in (None, 2.0**80)
+    assert rows[2]["mtime"] in (None, 1e30) and rows[3]["mtime"] in (None, 2.0**80) and rows[4]["mtime"] == -(2.0**80)
 
 
 NUMBERS_AS_TEXT = [b"0000644\0", b"644 \0", b"   644 \0", b" 644", b"00000644", b"644\0 7", b"\0", b"       "]
