@@ -45,7 +45,7 @@ npyx_status npyx_zip_write_take_back(npyx_zip_write *writer, int64_t nentries, n
  * when it is not a directory, or has fewer. */
 bool npyx_zip_keep_entries(npyx_buffer *directory, int64_t nentries, int64_t directory_off);
 
-/* NPYX_INVALID, saying why, for a zip that no writer of arrays has made: it must not be replaced. The
+/* NPYX_INVALID, with the reason, unless a writer of arrays made the zip: no other may be replaced. The
  * descriptor is open for reading, of a file of nbytes bytes; the caller closes it. */
 npyx_status npyx_zip_check_replaceable(npyx_host *host, int descriptor, int64_t nbytes, npyx_error *error);
 

@@ -55,7 +55,7 @@ npyx_status npyx_descriptor_stat(int descriptor, npyx_stat *found, npyx_error *e
 /* close(2) unless *descriptor is -1, which it is afterwards. */
 void npyx_descriptor_close(int *descriptor);
 
-/* NPYX_UNSUPPORTED for anything but a regular file, saying what it is. */
+/* NPYX_UNSUPPORTED, with what it is, for anything but a regular file. */
 npyx_status npyx_file_check_regular(const npyx_stat *found, npyx_error *error);
 
 npyx_file_info npyx_file_info_of_stat(const npyx_stat *found);

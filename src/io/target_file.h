@@ -81,8 +81,8 @@ npyx_status npyx_target_resolve(npyx_host *host, const char *path, char **folder
 npyx_status npyx_target_look(int folder, const char *name, int access, int *descriptor, npyx_stat *found,
                              npyx_error *error);
 
-/* NPYX_INVALID, saying what it is, for a file that must not be replaced: one neither empty nor an array file,
- * or, where a tar is written, neither empty nor a tar. */
+/* NPYX_INVALID, with what it is, for a file that must not be replaced: one that is neither empty nor an array
+ * file or, where a tar is written, neither empty nor a tar. */
 npyx_status npyx_target_check_replaceable(const npyx_target *target, int descriptor, npyx_error *error);
 
 /* Creates and locks a file with a free name beside the one called name; mode as for open(2). */

@@ -20,9 +20,9 @@
         return false;                                                                                        \
     }
 
-/* Of two NaNs a processor keeps the first, and of a + b and a * b a compiler may take either as the first: in
- * a vectorised loop the one, and in what is left over the other. So the last items are made as many as a
- * vector has, and the same instructions go over all: the same items have the same bits, wherever they are. */
+/* Of two NaNs a processor keeps the first, and of a + b and a * b a compiler may take either as the first:
+ * one in a vectorised loop, the other in the rest after it. So the last items are filled up to whole vectors,
+ * and the same instructions go over all: the same items have the same bits, wherever they are. */
 #define CALC_PIECES(word, name, step, ...)                                                                   \
     static __attribute__((noinline)) void NPYX_JOIN(calc, word, name##_pieces)(                              \
         CALC_ITEM *restrict out, const CALC_ITEM *a, const CALC_ITEM *b, int64_t n) {                        \
@@ -36,6 +36,8 @@
         const CALC_ITEM *a = x, *b = y;                                                                      \
         int64_t n = (step)*nelem, nleft = n % CALC_VECTORS_NELEM, nwhole = n - nleft;                        \
         NPYX_JOIN(calc, word, name##_pieces)(made, a, b, nwhole);                                            \
+        if (nleft == 0)                                                                                      \
+            return false;                                                                                    \
         CALC_ITEM left[3][CALC_VECTORS_NELEM] = {{0}};                                                       \
         memcpy(left[0], a + nwhole, (size_t)nleft * sizeof a[0]);                                            \
         memcpy(left[1], b + nwhole, (size_t)nleft * sizeof b[0]);                                            \

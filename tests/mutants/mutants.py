@@ -10,6 +10,7 @@ begins where another run began; results are added to .build/mutants/log.txt.
 """
 
 import collections
+import contextlib
 import glob
 import json
 import os
@@ -102,7 +103,7 @@ def reached(tree):
     subprocess.run(["sh", "ext/tools/install-packages.sh", "check", "coverage"], check=True, cwd=ROOT)
     subprocess.run(["make", "-s", "-j2", "CC=clang-19", ".build/coverage/npyext.so", "units-coverage", "replayers-coverage"], check=True, cwd=tree)
     tests = [os.path.relpath(path, tree) for path in sorted(glob.glob(f"{tree}/tests/*/test_*.py"))]
-    tests = [test for test in tests if not test.startswith(LEFT_OUT) and test != "tests/unit/test_units.py"]
+    tests = [test for test in tests if not test.startswith(LEFT_OUT) and test != "tests/unit/test_unit.py"]
     tests = [f"unit/{os.path.basename(path)}" for path in sorted(glob.glob(f"{tree}/.build/coverage/unit/test_*"))] + tests
     lines, seconds = collections.defaultdict(lambda: collections.defaultdict(list)), {}
     for test in tests:
@@ -147,30 +148,41 @@ def run(tree, test, environment, seconds, flavour="release"):
             process.wait()
 
 
+def first_failing(tree, tests, seconds, environment):
+    """The first test that fails, or None."""
+    environment = {**os.environ, **environment}
+    return next((test for test in tests if not run(tree, test, environment, PATIENCE + 3 * seconds[test])), None)
+
+
+@contextlib.contextmanager
+def replaced(path, text):
+    """A file has another text meanwhile."""
+    with open(path, encoding="utf-8") as file:
+        original = file.read()
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        yield
+    finally:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(original)
+
+
 def killer(tree, path, mutated, tests, seconds):
     """The test that kills the mutant; None: no test does; False: it is no mutant."""
-    target = os.path.join(tree, path)
-    object_path = os.path.join(tree, ".build", "release", path[:-1] + "o")
-    with open(target, encoding="utf-8") as file:
-        original = file.read()
+    object_name = f".build/release/{path[:-1]}o"
+    object_path = os.path.join(tree, object_name)
     with open(object_path, "rb") as file:
         object_bytes = file.read()
-    try:
-        with open(target, "w", encoding="utf-8") as file:
-            file.write(mutated)
-        if not make(tree, f".build/release/{path[:-1]}o") or open(object_path, "rb").read() == object_bytes:
-            return False
-        units = [test for test in tests if test.startswith("unit/")]
-        assert make(tree, "npyext.so", *(f".build/release/{test}" for test in units))
-        environment = {**os.environ, "NPYEXT_UNIT_ROUNDS": "few"}
-        for test in tests:
-            if not run(tree, test, environment, PATIENCE + 3 * seconds[test]):
-                return test
-        return None
-    finally:
-        with open(target, "w", encoding="utf-8") as file:
-            file.write(original)
-        make(tree, f".build/release/{path[:-1]}o")
+    with replaced(os.path.join(tree, path), mutated):
+        if not make(tree, object_name) or open(object_path, "rb").read() == object_bytes:
+            killed_by = False
+        else:
+            units = [test for test in tests if test.startswith("unit/")]
+            assert make(tree, "npyext.so", *(f".build/release/{test}" for test in units))
+            killed_by = first_failing(tree, tests, seconds, {"NPYEXT_UNIT_ROUNDS": "few"})
+    make(tree, object_name)
+    return killed_by
 
 
 def copy_tree(name):

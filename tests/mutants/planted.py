@@ -53,10 +53,8 @@ def program_finds(tree, *arguments):
 
 def tests_find(tree, tests, seconds, environment):
     """The first of the tests that fails, or `no`, and how many there were."""
-    for test in tests:
-        if not mutants.run(tree, test, {**os.environ, **environment}, mutants.PATIENCE + 3 * seconds[test]):
-            return os.path.basename(test)
-    return f"no, {len(tests)} tests"
+    failing = mutants.first_failing(tree, tests, seconds, environment)
+    return f"no, {len(tests)} tests" if failing is None else os.path.basename(failing)
 
 
 def main(names):
@@ -76,20 +74,17 @@ def main(names):
             original = file.read()
         assert original.count(old) == 1, f"{path} has {original.count(old)} times {old}"
         number = original.count("\n", 0, original.index(old)) + 1
-        with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
-            file.write(original.replace(old, new))
         targets = [f".build/fuzz/fuzz_{target}", "npyext.so", "units-release", "replayers-release", ".build/small/npyext.so"]
-        subprocess.run(["make", "-s", "-j2", *targets], cwd=tree, check=True, stdout=subprocess.DEVNULL)
         tests = sorted(lines[path].get(str(number), ()), key=seconds.get)
-        found = [
-            program_finds(tree, "tests/fuzz/run.py", str(FUZZ_SECONDS), target),
-            tests_find(tree, tests, seconds, {}),
-            tests_find(tree, [test for test in tests if test.startswith(SMALL_FOLDERS)], seconds, SMALL),
-            program_finds(tree, "tests/prove/run.py", harness),
-        ]
+        with mutants.replaced(os.path.join(tree, path), original.replace(old, new)):
+            subprocess.run(["make", "-s", "-j2", *targets], cwd=tree, check=True, stdout=subprocess.DEVNULL)
+            found = [
+                program_finds(tree, "tests/fuzz/run.py", str(FUZZ_SECONDS), target),
+                tests_find(tree, tests, seconds, {}),
+                tests_find(tree, [test for test in tests if test.startswith(SMALL_FOLDERS)], seconds, SMALL),
+                program_finds(tree, "tests/prove/run.py", harness),
+            ]
         print(f"{name:18} {wrong:28} {found[0]:10} {found[1]:28} {found[2]:28} {found[3]}", flush=True)
-        with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
-            file.write(original)
 
 
 if __name__ == "__main__":
