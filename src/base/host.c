@@ -26,6 +26,12 @@ void *npyx_alloc_array_zeroed(npyx_host *host, int64_t n, size_t item_nbytes) {
     return npyx_mul_size(n, item_nbytes, &nbytes) ? npyx_alloc_zeroed(host, nbytes) : NULL;
 }
 
+void *npyx_resize_array(npyx_host *host, void *block, int64_t n, size_t item_nbytes) {
+    size_t nbytes;
+    bool fits = npyx_mul_size(n, item_nbytes, &nbytes);
+    return fits ? host->resize(host->ctx, block, nbytes == 0 ? 1 : nbytes) : NULL;
+}
+
 void npyx_free(npyx_host *host, void *block) {
     if (block != NULL)
         host->resize(host->ctx, block, 0);

@@ -53,6 +53,8 @@ void npyx_free(npyx_host *host, void *block);
  * file are multiplied here and nowhere else (`make lint`). */
 void *npyx_alloc_array(npyx_host *host, int64_t n, size_t item_nbytes);
 void *npyx_alloc_array_zeroed(npyx_host *host, int64_t n, size_t item_nbytes);
+/* The block with room for n items instead, its contents kept as far as they fit; NULL: it stays as it is. */
+void *npyx_resize_array(npyx_host *host, void *block, int64_t n, size_t item_nbytes);
 /* The same as zlib's zalloc and zfree, with the host as opaque. */
 void *npyx_alloc_items(void *host, unsigned nitems, unsigned item_nbytes);
 void npyx_free_items(void *host, void *block);

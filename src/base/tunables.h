@@ -103,14 +103,18 @@
     T(NPYX_BRACKETS_CAUGHT_NKEYS, 1 << 14, 64)       /* keys of a block that fit */ \
     T(NPYX_BRACKETS_NPIECES, 1 << 11, 4)             /* pieces of the sample, far apart */ \
     T(NPYX_QUANTILES_PANEL_NBYTES, 12 << 20, 64)     /* a panel of rows whose quantiles are taken at once */ \
+    T(NPYX_SORT_PIECE_NKEYS, 1 << 14, 4)             /* a piece that a cache holds: 128 KiB, and as much again */ \
+    T(NPYX_SORT_MOST_NKEYS, 1 << 17, 16)             /* longer pieces are dealt into pieces */ \
+    T(NPYX_SORT_THREADS_NKEYS, 1 << 18, 16)          /* with as many keys threads sort the pieces */ \
     T(NPYX_KEY_TABLE_NBITS, 12, 2)                   /* the first table of distinct keys */ \
     T(NPYX_KEY_TABLE_MOST_N, 1 << 16, 4)             /* more keys than this are listed and sorted */ \
-    T(NPYX_KEY_LIST_NKEYS, 1 << 21, 16)              /* such a list */ \
+    T(NPYX_KEY_LIST_NKEYS, 1 << 21, 16)              /* the first such list */ \
     T(NPYX_UNIQUE_NBITS, 12, 8)                      /* the table of a block */ \
     T(NPYX_UNIQUE_BLOCK_NBYTES, 1 << 19, 64)         /* a thread's block */ \
     T(NPYX_LATELY_NBITS, 10, 1)                      /* recently numbered items, which mostly recur */ \
     T(NPYX_NEAREST_RESULT_NBYTES, 1 << 18, 64)       /* larger results are not built per block */ \
-    T(NPYX_NEAREST_BLOCK_NITEMS, 1 << 22, 16)        /* items times queries per block: a few milliseconds' work */ \
+    T(NPYX_NEAREST_BLOCK_NITEMS, 1 << 23, 16)        /* items times queries per block: a few milliseconds' work */ \
+    T(NPYX_NEAREST_ROWS_NBYTES, 1 << 13, 1)          /* rows compared with some queries before others are taken: a first-level cache holds both */ \
     T(NPYX_NEAREST_MIN_BLOCK_NBYTES, 1 << 14, 1)     /* the smallest block */ \
     /* ---- item, base ---- */ \
     T(NPYX_JSON_NELEM, 64, 1)                        /* numbers printed per check of their type */ \

@@ -115,6 +115,10 @@ void npyx_system_unmap(void *map, size_t nbytes);
 /* Mapped bytes are not needed soon: their memory may be released, and they are loaded again when touched. */
 void npyx_system_forget(void *bytes, size_t nbytes);
 
+/* Memory that was just allocated, and will all be used, may come in large pages: each page that is touched
+ * first costs a microsecond or more, whatever its size. */
+void npyx_system_use_large_pages(void *bytes, size_t nbytes);
+
 /* Converts a path, in place, to this codec's form, with `/` between its parts. */
 void npyx_system_normalize(char *path);
 

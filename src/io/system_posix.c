@@ -236,6 +236,10 @@ void npyx_system_forget(void *bytes, size_t nbytes) {
     (void)bytes, (void)nbytes;
 }
 
+void npyx_system_use_large_pages(void *bytes, size_t nbytes) {
+    (void)bytes, (void)nbytes;
+}
+
 int npyx_system_nprocessors(void) {
     return 1;
 }
@@ -271,6 +275,18 @@ void npyx_system_unmap(void *map, size_t nbytes) {
 
 void npyx_system_forget(void *bytes, size_t nbytes) {
     madvise(bytes, nbytes, MADV_DONTNEED);
+}
+
+void npyx_system_use_large_pages(void *bytes, size_t nbytes) {
+#ifdef MADV_HUGEPAGE
+    const size_t page_nbytes = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t skipped_nbytes = (page_nbytes - (uintptr_t)bytes % page_nbytes) % page_nbytes;
+    if (nbytes >= skipped_nbytes + page_nbytes)
+        (void)!madvise((uint8_t *)bytes + skipped_nbytes,
+                       (nbytes - skipped_nbytes) / page_nbytes * page_nbytes, MADV_HUGEPAGE);
+#else
+    (void)bytes, (void)nbytes;
+#endif
 }
 
 int npyx_system_nprocessors(void) {

@@ -662,6 +662,11 @@ void npyx_system_forget(void *bytes, size_t nbytes) {
     (void)VirtualUnlock(bytes, nbytes);
 }
 
+void npyx_system_use_large_pages(void *bytes, size_t nbytes) {
+    (void)bytes; /* they need a privilege */
+    (void)nbytes;
+}
+
 void npyx_system_normalize(char *path) {
     for (; *path != '\0'; path++)
         *path = *path == '\\' ? '/' : *path;

@@ -21,6 +21,16 @@ static npyx_distance_kernel *distance_kernel_of(npyx_metric metric, npyx_type ty
     }
 }
 
+/* Likewise; NULL also for metrics that have none. */
+static npyx_distance_many_kernel *distance_many_kernel_of(npyx_metric metric, npyx_type type) {
+    const npyx_simd simd = npyx_simd_here();
+    switch (type) {
+    case NPYX_F4: return (*NPYX_KERNELS(simd, distance, f32, many_kernels))[metric];
+    case NPYX_F8: return (*NPYX_KERNELS(simd, distance, f64, many_kernels))[metric];
+    default: return NULL;
+    }
+}
+
 npyx_status npyx_metric_parse(const char *text, size_t nbytes, npyx_metric *metric, npyx_error *error) {
     static const char *const names[NPYX_NMETRICS] = {[NPYX_EUCLIDEAN] = "euclidean",
                                                      [NPYX_SQEUCLIDEAN] = "sqeuclidean",
@@ -85,9 +95,20 @@ static double distance_of_sums(npyx_metric metric, const npyx_distance_sums *sum
 
 npyx_ruler npyx_ruler_of(npyx_metric metric, const npyx_dtype *dtype) {
     npyx_ruler ruler = {.metric = metric, .dtype = dtype};
-    if (npyx_dtype_is_native(dtype))
+    if (npyx_dtype_is_native(dtype)) {
         ruler.kernel = distance_kernel_of(metric, dtype->type);
+        ruler.many = distance_many_kernel_of(metric, dtype->type);
+    }
     return ruler;
+}
+
+/* Adds the items from number nwhole on, and makes the distance of the sums. */
+static double distance_finish(const npyx_ruler *ruler, const uint8_t *items, int64_t nwhole,
+                              const npyx_vector *vector, npyx_distance_sums *sums) {
+    if (nwhole < vector->nelem)
+        distance_add_widened(ruler->metric, ruler->dtype, items + nwhole * ruler->dtype->itemsize,
+                             vector->reals + nwhole, vector->nelem - nwhole, sums);
+    return distance_of_sums(ruler->metric, sums, vector);
 }
 
 double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vector) {
@@ -97,10 +118,21 @@ double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_v
         nwhole = vector->nelem / NPYX_DISTANCE_UNIT * NPYX_DISTANCE_UNIT;
         ruler->kernel(items, vector->reals, nwhole, &sums);
     }
-    if (nwhole < vector->nelem)
-        distance_add_widened(ruler->metric, ruler->dtype, items + nwhole * ruler->dtype->itemsize,
-                             vector->reals + nwhole, vector->nelem - nwhole, &sums);
-    return distance_of_sums(ruler->metric, &sums, vector);
+    return distance_finish(ruler, items, nwhole, vector, &sums);
+}
+
+void npyx_distances(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vectors, int n,
+                    double *distances) {
+    if (ruler->many == NULL || n < NPYX_DISTANCE_NMANY) {
+        for (int i = 0; i < n; i++)
+            distances[i] = npyx_distance(ruler, items, &vectors[i]);
+        return;
+    }
+    const int64_t nelem = vectors->nelem, nwhole = nelem / NPYX_DISTANCE_UNIT * NPYX_DISTANCE_UNIT;
+    npyx_distance_sums sums[NPYX_DISTANCE_NMANY] = {{0}};
+    ruler->many(items, vectors->reals, npyx_distance_padded(nelem), nwhole, sums);
+    for (int i = 0; i < NPYX_DISTANCE_NMANY; i++)
+        distances[i] = distance_finish(ruler, items, nwhole, &vectors[i], &sums[i]);
 }
 
 /* ---- the nearest rows ---- */
@@ -289,35 +321,77 @@ npyx_status npyx_nearest_begin(npyx_nearest *nearest, npyx_source *source, const
     return nearest_measure(nearest, nqueries, error);
 }
 
+/* Queries that are compared with a row at once, of nleft. */
+static int nearest_ntogether(int64_t nleft) {
+    return nleft < NPYX_DISTANCE_NMANY ? (int)nleft : NPYX_DISTANCE_NMANY;
+}
+
 /* ---- blocks by themselves ---- */
 
 static size_t nearest_local_nbytes(int64_t capacity) {
     return sizeof(nearest_local) + (size_t)capacity * sizeof(npyx_hit);
 }
 
-/* Builds a block's heaps, in any thread. */
+static nearest_local *nearest_local_of(const nearest_pass *pass, void *result, int64_t query) {
+    uint8_t *memory = (uint8_t *)result + (size_t)query * nearest_local_nbytes(pass->capacity);
+    return (nearest_local *)(void *)memory;
+}
+
+/* The distance beyond which a row is no hit, as far as the query's heap in the block shows. */
+static double nearest_bound(const nearest_pass *pass, const nearest_local *local) {
+    bool is_full = local->n == pass->capacity && !pass->is_partial;
+    return is_full ? local->hits[0].distance : pass->nearest->max_distance;
+}
+
+/* Offers a row of a block, which is within the bound, to a query's heap in it. */
+static void nearest_keep(const nearest_pass *pass, nearest_local *local, double distance, int64_t row) {
+    const npyx_hit hit = {.distance = distance, .row = row};
+    if (local->n < 0)
+        return;
+    if (local->n < pass->capacity)
+        nearest_lift(local->hits, local->n++, hit);
+    else if (pass->is_partial)
+        local->n = -1;
+    else if (nearest_is_farther(&local->hits[0], &hit))
+        nearest_sink(local->hits, local->n, hit);
+}
+
+/* Compares rows of a block with n queries at once. */
+static void nearest_run_queries(const nearest_pass *pass, const uint8_t *bytes, int64_t begin, int64_t end,
+                                int64_t query, int n, void *result) {
+    const int64_t row_nbytes = pass->reader.row_nbytes;
+    nearest_local *locals[NPYX_DISTANCE_NMANY];
+    double distances[NPYX_DISTANCE_NMANY], bounds[NPYX_DISTANCE_NMANY];
+    for (int i = 0; i < n; i++) {
+        locals[i] = nearest_local_of(pass, result, query + i);
+        bounds[i] = nearest_bound(pass, locals[i]);
+    }
+    for (int64_t row = begin; row < end; row++) {
+        npyx_distances(&pass->ruler, bytes + row * row_nbytes, &pass->nearest->queries[query], n, distances);
+        for (int i = 0; i < n; i++) {
+            if (!(distances[i] <= bounds[i])) /* NaN, too */
+                continue;
+            nearest_keep(pass, locals[i], distances[i], row);
+            bounds[i] = nearest_bound(pass, locals[i]);
+        }
+    }
+}
+
+/* Builds a block's heaps, in any thread. A few rows are compared with all queries before the next ones are: a
+ * first-level cache holds them, and some queries. */
 static void nearest_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *result) {
     (void)first;
     const nearest_pass *pass = ctx;
-    const npyx_nearest *nearest = pass->nearest;
     const int64_t row_nbytes = pass->reader.row_nbytes, nrows = (int64_t)nbytes / row_nbytes;
-    for (int64_t query = 0; query < nearest->nqueries; query++) {
-        uint8_t *memory = (uint8_t *)result + (size_t)query * nearest_local_nbytes(pass->capacity);
-        nearest_local *local = (nearest_local *)(void *)memory;
-        local->n = 0;
-        for (int64_t row = 0; row < nrows; row++) {
-            double distance = npyx_distance(&pass->ruler, bytes + row * row_nbytes, &nearest->queries[query]);
-            if (!(distance <= nearest->max_distance))
-                continue;
-            const npyx_hit hit = {.distance = distance, .row = row};
-            if (local->n < pass->capacity) {
-                nearest_lift(local->hits, local->n++, hit);
-            } else if (pass->is_partial) {
-                local->n = -1;
-                break;
-            } else if (nearest_is_farther(&local->hits[0], &hit)) {
-                nearest_sink(local->hits, local->n, hit);
-            }
+    const int64_t nfit = NPYX_NEAREST_ROWS_NBYTES / row_nbytes, npart = nfit > 1 ? nfit : 1;
+    const int64_t nqueries = pass->nearest->nqueries;
+    for (int64_t query = 0; query < nqueries; query++)
+        nearest_local_of(pass, result, query)->n = 0;
+    for (int64_t begin = 0; begin < nrows; begin += npart) {
+        const int64_t end = begin + npart < nrows ? begin + npart : nrows;
+        for (int64_t query = 0, n; query < nqueries; query += n) {
+            n = nearest_ntogether(nqueries - query);
+            nearest_run_queries(pass, bytes, begin, end, query, (int)n, result);
         }
     }
 }
@@ -329,12 +403,15 @@ static npyx_status nearest_add_block(nearest_pass *pass, int64_t first, int64_t 
     const npyx_nearest *nearest = pass->nearest;
     const npyx_reader *reader = &pass->reader;
     int64_t nitems = 0;
+    double distances[NPYX_DISTANCE_NMANY];
     for (int64_t row = 0; row < reader->nrows_read; row++) {
         const uint8_t *bytes = reader->rows + row * reader->row_nbytes;
-        for (int64_t query = first; query < end; query++) {
-            double distance = npyx_distance(&pass->ruler, bytes, &nearest->queries[query]);
-            NPYX_TRY(nearest_offer(pass, query, distance, reader->first_row + row, bytes, error));
-            nitems += nearest->width + NEAREST_OFFER_NITEMS;
+        for (int64_t query = first; query < end; query += NPYX_DISTANCE_NMANY) {
+            const int n = nearest_ntogether(end - query);
+            npyx_distances(&pass->ruler, bytes, &nearest->queries[query], n, distances);
+            for (int i = 0; i < n; i++)
+                NPYX_TRY(nearest_offer(pass, query + i, distances[i], reader->first_row + row, bytes, error));
+            nitems += n * (nearest->width + NEAREST_OFFER_NITEMS);
             if (nitems < NEAREST_POLL_NITEMS)
                 continue;
             nitems = 0;

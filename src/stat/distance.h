@@ -56,19 +56,30 @@ void npyx_vector_measure(npyx_vector *vector);
 typedef void npyx_distance_kernel(const uint8_t *items, const double *reals, int64_t nelem,
                                   npyx_distance_sums *sums);
 
+enum { NPYX_DISTANCE_NMANY = 4 };
+
+/* The same for NPYX_DISTANCE_NMANY vectors of reals, each of which begins stride_nelem after the last one. */
+typedef void npyx_distance_many_kernel(const uint8_t *items, const double *reals, int64_t stride_nelem,
+                                       int64_t nelem, npyx_distance_sums *sums);
+
 /* ---- distances ---- */
 
 /* How vectors of a dtype are measured: set up once for many of them. */
 typedef struct npyx_ruler {
     npyx_metric metric;
-    const npyx_dtype *dtype;      /* borrowed */
-    npyx_distance_kernel *kernel; /* for items as they are; NULL: they are widened first */
+    const npyx_dtype *dtype;         /* borrowed */
+    npyx_distance_kernel *kernel;    /* for items as they are; NULL: they are widened first */
+    npyx_distance_many_kernel *many; /* likewise; NULL also for metrics that have none */
 } npyx_ruler;
 
 npyx_ruler npyx_ruler_of(npyx_metric metric, const npyx_dtype *dtype);
 
 /* The distance of items, side by side, to a vector of as many; NaN if there is none. */
 double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vector);
+
+/* The distances to n vectors, which are as many reals apart as they have when padded. */
+void npyx_distances(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vectors, int n,
+                    double *distances);
 
 /* ---- the nearest rows ---- */
 

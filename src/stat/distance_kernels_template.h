@@ -1,6 +1,9 @@
 /*
  * Sums along two vectors: a template of kernels (base/simd_kernels_template.h). Four accumulators hide the
  * latency of additions.
+ *
+ * The most common ones also come for several vectors at once, for which the items are loaded and widened
+ * once. Each sum has the accumulators that it would have alone: its bits are the same.
  */
 /* The greater one, lane by lane; once it is NaN it stays NaN. */
 KERNEL_INLINE KERNEL(reals) KERNEL(greater)(KERNEL(reals) x, KERNEL(reals) most) {
@@ -8,15 +11,19 @@ KERNEL_INLINE KERNEL(reals) KERNEL(greater)(KERNEL(reals) x, KERNEL(reals) most)
     return (KERNEL(reals))(((KERNEL(masks))x & is_new) | ((KERNEL(masks))most & ~is_new));
 }
 
+/* The lanes are added as a tree, which is faster than a chain. */
 KERNEL_INLINE double KERNEL(total)(KERNEL(reals) a, KERNEL(reals) b, KERNEL(reals) c, KERNEL(reals) d) {
+    typedef double pair __attribute__((vector_size(16)));
     KERNEL(reals) sum = (a + b) + (c + d);
-    double lanes[KERNEL_NBYTES / 8];
-    memcpy(lanes, &sum, sizeof lanes);
-    for (size_t n = KERNEL_NBYTES / 8; n > 1; n /= 2) { /* as a tree, which is faster than a chain */
-        for (size_t lane = 0; lane < n / 2; lane++)
-            lanes[lane] += lanes[lane + n / 2];
+    pair pairs[KERNEL_NBYTES / sizeof(pair)];
+    memcpy(pairs, &sum, sizeof pairs);
+#pragma GCC unroll 4
+    for (size_t n = KERNEL_NBYTES / sizeof(pair); n > 1; n /= 2) {
+#pragma GCC unroll 2
+        for (size_t i = 0; i < n / 2; i++)
+            pairs[i] += pairs[i + n / 2];
     }
-    return lanes[0];
+    return pairs[0][0] + pairs[0][1];
 }
 
 /* A loop over four vectors at a time; step(i) processes number i of the four. */
@@ -96,6 +103,67 @@ KERNEL_TARGET static void KERNEL(hamming)(const uint8_t *items, const double *re
         sums->sum += (double)s0[lane];
 }
 
+KERNEL_INLINE KERNEL(reals) KERNEL(square)(KERNEL(reals) x) {
+    return x * x;
+}
+
+/* As many at once as there are registers for. */
+#define DISTANCE_NTOGETHER (KERNEL_NBYTES == 64 ? 4 : 2)
+/* Adds TERM(x, y) for each x of the items and the y of some others; and, if wanted, the squares of x. */
+#define DISTANCE_TOGETHER(TERM, wants_squares)                                                               \
+    for (int first = 0; first < NPYX_DISTANCE_NMANY; first += DISTANCE_NTOGETHER) {                          \
+        KERNEL(reals) s[DISTANCE_NTOGETHER][4], q[4];                                                        \
+        const double *others = reals + first * stride_nelem;                                                 \
+        _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++) {                                                \
+            q[i] = (KERNEL(reals)){0};                                                                       \
+            _Pragma("GCC unroll 4") for (int v = 0; v < DISTANCE_NTOGETHER; v++) s[v][i] =                   \
+                (KERNEL(reals)){0};                                                                          \
+        }                                                                                                    \
+        for (int64_t at = 0; at < nelem; at += 4 * (KERNEL_NBYTES / 8)) {                                    \
+            _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++) {                                            \
+                const int64_t place = at + i * (KERNEL_NBYTES / 8);                                          \
+                KERNEL(reals) x = KERNEL(load)(items + (size_t)place * sizeof(KERNEL_ITEM));                 \
+                _Pragma("GCC unroll 4") for (int v = 0; v < DISTANCE_NTOGETHER; v++) s[v][i] +=              \
+                    TERM(x, KERNEL(load_reals)(others + v * stride_nelem + place));                          \
+                if (wants_squares)                                                                           \
+                    q[i] += x * x;                                                                           \
+            }                                                                                                \
+        }                                                                                                    \
+        const double squares = wants_squares ? KERNEL(total)(q[0], q[1], q[2], q[3]) : 0;                    \
+        _Pragma("GCC unroll 4") for (int v = 0; v < DISTANCE_NTOGETHER; v++) {                               \
+            sums[first + v].sum += KERNEL(total)(s[v][0], s[v][1], s[v][2], s[v][3]);                        \
+            sums[first + v].squares += squares;                                                              \
+        }                                                                                                    \
+    }
+#define DISTANCE_PRODUCT(x, y)    ((x) * (y))
+#define DISTANCE_SQUARE(x, y)     KERNEL(square)((x) - (y))
+#define DISTANCE_DIFFERENCE(x, y) KERNEL(magnitude)((x) - (y))
+
+KERNEL_TARGET static void KERNEL(many_dot)(const uint8_t *items, const double *reals, int64_t stride_nelem,
+                                           int64_t nelem, npyx_distance_sums *sums){
+    DISTANCE_TOGETHER(DISTANCE_PRODUCT, false)}
+
+KERNEL_TARGET
+    static void KERNEL(many_cosine)(const uint8_t *items, const double *reals, int64_t stride_nelem,
+                                    int64_t nelem,
+                                    npyx_distance_sums *sums){DISTANCE_TOGETHER(DISTANCE_PRODUCT, true)}
+
+KERNEL_TARGET
+    static void KERNEL(many_euclidean)(const uint8_t *items, const double *reals, int64_t stride_nelem,
+                                       int64_t nelem,
+                                       npyx_distance_sums *sums){DISTANCE_TOGETHER(DISTANCE_SQUARE, false)}
+
+KERNEL_TARGET
+    static void KERNEL(many_cityblock)(const uint8_t *items, const double *reals, int64_t stride_nelem,
+                                       int64_t nelem, npyx_distance_sums *sums) {
+    DISTANCE_TOGETHER(DISTANCE_DIFFERENCE, false)
+}
+
+#undef DISTANCE_NTOGETHER
+#undef DISTANCE_TOGETHER
+#undef DISTANCE_PRODUCT
+#undef DISTANCE_SQUARE
+#undef DISTANCE_DIFFERENCE
 #undef DISTANCE_LOOP
 #undef DISTANCE_X
 #undef DISTANCE_Y
@@ -108,4 +176,12 @@ static npyx_distance_kernel *const KERNEL(kernels)[NPYX_NMETRICS] = {
     [NPYX_CHEBYSHEV] = KERNEL(chebyshev),
     [NPYX_HAMMING] = KERNEL(hamming),
     [NPYX_DOT] = KERNEL(dot),
+};
+
+static npyx_distance_many_kernel *const KERNEL(many_kernels)[NPYX_NMETRICS] = {
+    [NPYX_EUCLIDEAN] = KERNEL(many_euclidean),
+    [NPYX_SQEUCLIDEAN] = KERNEL(many_euclidean),
+    [NPYX_COSINE] = KERNEL(many_cosine),
+    [NPYX_CITYBLOCK] = KERNEL(many_cityblock),
+    [NPYX_DOT] = KERNEL(many_dot),
 };

@@ -11,6 +11,7 @@
  */
 #include <math.h>
 
+#include "key_sort.h"
 #include "order.h"
 
 enum {
@@ -33,7 +34,7 @@ npyx_status npyx_order_make_room(npyx_order *order, uint64_t **room, int64_t *nk
 
 npyx_status npyx_order_sort(npyx_order *order, uint64_t *list, int64_t n, npyx_error *error) {
     NPYX_TRY(npyx_order_make_room(order, &order->room, &order->room_nkeys, n, error));
-    return npyx_order_keys_sort(order->host, list, n, order->keys.nbits, order->room, error);
+    return npyx_keys_sort(order->host, list, n, order->room, error);
 }
 
 npyx_status npyx_order_select(npyx_order *order, uint64_t *list, int64_t n, const int64_t *ranks,

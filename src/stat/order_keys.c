@@ -132,35 +132,6 @@ void npyx_order_key_item(const npyx_order_keys *how, uint64_t key, uint8_t *item
                              item, 0, NULL, NULL);
 }
 
-/* ---- sorting ---- */
-
-/* Sorts by the least significant byte first; bytes that are the same in all keys are skipped. */
-npyx_status npyx_order_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, int nbits, uint64_t *room,
-                                 npyx_error *error) {
-    uint64_t *from = keys, *to = room;
-    for (int shift = 0; shift < nbits; shift += 8) {
-        int64_t starts[256] = {0}, start = 0;
-        for (int64_t i = 0; i < n; i++)
-            starts[from[i] >> shift & 255]++;
-        if (n == 0 || starts[from[0] >> shift & 255] == n)
-            continue;
-        for (int digit = 0; digit < 256; digit++) {
-            int64_t count = starts[digit];
-            starts[digit] = start;
-            start += count;
-        }
-        for (int64_t i = 0; i < n; i++)
-            to[starts[from[i] >> shift & 255]++] = from[i];
-        uint64_t *sorted = to;
-        to = from;
-        from = sorted;
-        NPYX_TRY(npyx_poll(host, error));
-    }
-    if (from != keys)
-        memcpy(keys, from, (size_t)n * sizeof *keys);
-    return NPYX_OK;
-}
-
 /* ---- selecting ---- */
 
 static uint64_t order_middle(uint64_t a, uint64_t b, uint64_t c) {

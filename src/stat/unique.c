@@ -1,5 +1,8 @@
 #include "unique.h"
 
+#include "io/system.h"
+#include "key_sort.h"
+
 /* Of a block's table: places, keys at most, and keys that come at a time. */
 #define UNIQUE_NPLACES     (1 << NPYX_UNIQUE_NBITS)
 #define UNIQUE_MOST_N      (UNIQUE_NPLACES / 2)
@@ -17,36 +20,48 @@ static npyx_status key_counts_fail_many(npyx_error *error) {
 
 /* ---- the runs ---- */
 
-/* Merges two runs: the counts of common keys are added up. */
-static int64_t key_runs_merge(const uint64_t *a_keys, const int64_t *a_counts, int64_t na,
-                              const uint64_t *b_keys, const int64_t *b_counts, int64_t nb, uint64_t *keys,
-                              int64_t *counts) {
-    int64_t n = 0;
-    for (int64_t a = 0, b = 0; a < na || b < nb; n++) {
-        bool takes_a = b == nb || (a < na && a_keys[a] <= b_keys[b]);
-        bool takes_b = a == na || (b < nb && b_keys[b] <= a_keys[a]);
-        keys[n] = takes_a ? a_keys[a] : b_keys[b];
-        counts[n] = (takes_a ? a_counts[a++] : 0) + (takes_b ? b_counts[b++] : 0);
+/* Steps between two checks for an interrupt. */
+enum { RUNS_POLL_N = 1 << 20 };
+
+/* Merges the runs into n other sorted keys, each with its count, from the last one on: these arrays have room
+ * for both. The counts of common keys are added up. *n: how many keys there are then. */
+static npyx_status key_runs_merge(const npyx_key_counts *c, uint64_t *keys, int64_t *counts, int64_t *n,
+                                  npyx_error *error) {
+    const int64_t end = *n + c->n;
+    int64_t at = end, i = *n, j = c->n;
+    while (j > 0) {
+        const bool takes_key = i > 0 && keys[i - 1] > c->keys[j - 1];
+        const bool is_common = i > 0 && keys[i - 1] == c->keys[j - 1];
+        const int64_t count =
+            (takes_key ? 0 : c->counts[j - 1]) + (takes_key || is_common ? counts[i - 1] : 0);
+        at--;
+        keys[at] = takes_key ? keys[i - 1] : c->keys[j - 1];
+        counts[at] = count;
+        i -= takes_key || is_common;
+        j -= !takes_key;
+        if (at % RUNS_POLL_N == 0)
+            NPYX_TRY(npyx_poll(c->host, error));
     }
-    return n;
+    memmove(keys + i, keys + at, (size_t)(end - at) * sizeof *keys);
+    memmove(counts + i, counts + at, (size_t)(end - at) * sizeof *counts);
+    *n = i + end - at;
+    return NPYX_OK;
 }
 
-/* Merges sorted keys, each with its count, into the runs. */
-static npyx_status key_runs_add(npyx_key_counts *c, const uint64_t *keys, const int64_t *counts, int64_t n,
-                                npyx_error *error) {
-    uint64_t *new_keys = npyx_alloc_array(c->host, c->n + n + 1, sizeof *new_keys);
-    int64_t *new_counts = npyx_alloc_array(c->host, c->n + n + 1, sizeof *new_counts);
-    if (new_keys == NULL || new_counts == NULL) {
-        npyx_free(c->host, new_keys);
-        npyx_free(c->host, new_counts);
-        return npyx_fail_nomem(error);
-    }
-    c->n = key_runs_merge(c->keys, c->counts, c->n, keys, counts, n, new_keys, new_counts);
+/* Adds n sorted keys, each with its count, to the runs. Takes their arrays, which have room for the runs,
+ * too; on failure, too. */
+static npyx_status key_runs_take(npyx_key_counts *c, uint64_t *keys, int64_t *counts, int64_t n,
+                                 npyx_error *error) {
+    npyx_status status = key_runs_merge(c, keys, counts, &n, error);
     npyx_free(c->host, c->keys);
     npyx_free(c->host, c->counts);
-    c->keys = new_keys;
-    c->counts = new_counts;
-    return c->n > NPYX_MAX_NKEYS ? key_counts_fail_many(error) : NPYX_OK;
+    /* What is longer than the keys is given back; without memory for that it stays. */
+    void *shorter_keys = npyx_resize_array(c->host, keys, n, sizeof *keys);
+    void *shorter_counts = npyx_resize_array(c->host, counts, n, sizeof *counts);
+    c->keys = shorter_keys == NULL ? keys : shorter_keys;
+    c->counts = shorter_counts == NULL ? counts : shorter_counts;
+    c->n = n;
+    return status == NPYX_OK && n > NPYX_MAX_NKEYS ? key_counts_fail_many(error) : status;
 }
 
 /* ---- the table ---- */
@@ -115,19 +130,21 @@ static npyx_status key_table_sort(npyx_key_counts *counts, npyx_error *error) {
     return npyx_sort(counts->host, counts->table, n, sizeof *counts->table, key_count_compare, NULL, error);
 }
 
-/* Merges the table's keys into the runs, and frees it. */
+/* Adds the table's keys to the runs, and frees it. */
 static npyx_status key_table_empty(npyx_key_counts *c, npyx_error *error) {
     const int64_t n = c->ntaken;
     if (n == 0)
         return NPYX_OK;
     NPYX_TRY(key_table_sort(c, error));
-    uint64_t *keys = npyx_alloc_array(c->host, n, sizeof *keys);
-    int64_t *counts = npyx_alloc_array(c->host, n, sizeof *counts);
+    uint64_t *keys = npyx_alloc_array(c->host, n + c->n, sizeof *keys);
+    int64_t *counts = npyx_alloc_array(c->host, n + c->n, sizeof *counts);
     c->firsts = c->wants_first ? npyx_alloc_array(c->host, n, sizeof *c->firsts) : NULL;
-    npyx_status status = NPYX_OK;
-    if (keys == NULL || counts == NULL || (c->firsts == NULL && c->wants_first))
-        status = npyx_fail_nomem(error);
-    for (int64_t i = 0; i < n && status == NPYX_OK; i++) {
+    if (keys == NULL || counts == NULL || (c->firsts == NULL && c->wants_first)) {
+        npyx_free(c->host, keys);
+        npyx_free(c->host, counts);
+        return npyx_fail_nomem(error);
+    }
+    for (int64_t i = 0; i < n; i++) {
         keys[i] = c->table[i].key;
         counts[i] = c->table[i].count;
         if (c->wants_first) /* then there are no other keys */
@@ -136,56 +153,81 @@ static npyx_status key_table_empty(npyx_key_counts *c, npyx_error *error) {
     npyx_free(c->host, c->table);
     c->table = NULL;
     c->ntaken = 0;
-    if (status == NPYX_OK)
-        status = key_runs_add(c, keys, counts, n, error);
-    npyx_free(c->host, keys);
-    npyx_free(c->host, counts);
-    return status;
+    return key_runs_take(c, keys, counts, n, error);
 }
 
 /* ---- the list ---- */
 
-/* Sorts the list, counts equal keys, and adds the counts to the runs. */
+enum { KEY_LIST_MOST_NKEYS = 2 * NPYX_MAX_NKEYS };
+
+/* Counts equal keys of a sorted list, and adds the counts to the runs, whose arrays the list's become. */
 static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
-    int64_t n = 0;
-    NPYX_TRY(npyx_order_keys_sort(c->host, c->list, c->nlisted, KEY_NBITS, c->room, error));
-    int64_t *counts = (int64_t *)(void *)c->room; /* free for the moment */
-    for (int64_t i = 0, begin = 0; i < c->nlisted; begin = i) {
-        const uint64_t key = c->list[i];
-        while (i < c->nlisted && c->list[i] == key)
-            i++;
-        c->list[n] = key;
-        counts[n++] = i - begin;
-    }
-    c->nlisted = 0;
-    return key_runs_add(c, c->list, counts, n, error);
-}
-
-/* Allocates the list: as many keys as the runs have, so that they are not merged too often. */
-static npyx_status key_list_grow(npyx_key_counts *c, npyx_error *error) {
-    const int64_t nkeys = c->n > NPYX_KEY_LIST_NKEYS ? c->n : NPYX_KEY_LIST_NKEYS;
-    if (c->list != NULL && c->list_nkeys >= nkeys)
-        return NPYX_OK;
-    npyx_free(c->host, c->list);
-    npyx_free(c->host, c->room);
-    c->list = npyx_alloc_array(c->host, nkeys, sizeof *c->list);
-    c->room = npyx_alloc_array(c->host, nkeys, sizeof *c->room);
-    c->list_nkeys = nkeys;
-    return c->list == NULL || c->room == NULL ? npyx_fail_nomem(error) : NPYX_OK;
-}
-
-static npyx_status key_list_add(npyx_key_counts *c, const uint64_t *keys, int64_t n, npyx_error *error) {
-    while (n > 0) {
-        if (c->list == NULL || c->nlisted == c->list_nkeys) {
-            if (c->nlisted > 0)
-                NPYX_TRY(key_list_empty(c, error));
-            NPYX_TRY(key_list_grow(c, error));
+    uint64_t *keys = c->list;
+    int64_t *counts = (int64_t *)(void *)c->room, n = 0; /* nothing is sorted any more */
+    for (int64_t i = 0; i < c->nlisted; i++) {
+        if (i % RUNS_POLL_N == 0)
+            NPYX_TRY(npyx_poll(c->host, error));
+        if (n > 0 && keys[n - 1] == keys[i]) {
+            counts[n - 1]++;
+        } else {
+            keys[n] = keys[i];
+            counts[n++] = 1;
         }
-        int64_t left = c->list_nkeys - c->nlisted, nadded = n < left ? n : left;
+    }
+    c->list = c->room = NULL;
+    c->nlisted = c->list_nkeys = 0;
+    return key_runs_take(c, keys, counts, n, error);
+}
+
+/* How many of sorted keys are different. */
+static int64_t keys_ndifferent(const uint64_t *keys, int64_t n) {
+    int64_t ndifferent = n > 0;
+    for (int64_t i = 1; i < n; i++)
+        ndifferent += keys[i] != keys[i - 1];
+    return ndifferent;
+}
+
+/* Makes the list one of nkeys, which keeps those in it. Beside them there is room for the runs. */
+static npyx_status key_list_resize(npyx_key_counts *c, int64_t nkeys, npyx_error *error) {
+    npyx_free(c->host, c->room);
+    c->room = npyx_alloc_array(c->host, nkeys + c->n, sizeof *c->room);
+    uint64_t *list = npyx_resize_array(c->host, c->list, nkeys + c->n, sizeof *c->list);
+    if (list != NULL) {
+        c->list = list;
+        c->list_nkeys = nkeys;
+    }
+    if (c->room == NULL || list == NULL)
+        return npyx_fail_nomem(error);
+    npyx_system_use_large_pages(c->list, (size_t)nkeys * sizeof *c->list);
+    npyx_system_use_large_pages(c->room, (size_t)nkeys * sizeof *c->room);
+    return NPYX_OK;
+}
+
+/* Makes room in the list for one of nmore keys. A full one in which most keys are different is made longer,
+ * so that most keys are sorted last, and no runs are merged; any other becomes runs. */
+static npyx_status key_list_grow(npyx_key_counts *c, int64_t nmore, npyx_error *error) {
+    if (c->nlisted < c->list_nkeys)
+        return NPYX_OK;
+    if (c->nlisted > 0) {
+        NPYX_TRY(npyx_keys_sort(c->host, c->list, c->nlisted, c->room, error));
+        if (c->nlisted == KEY_LIST_MOST_NKEYS || keys_ndifferent(c->list, c->nlisted) < c->nlisted / 2)
+            NPYX_TRY(key_list_empty(c, error));
+    }
+    int64_t nkeys = c->n > NPYX_KEY_LIST_NKEYS ? c->n : NPYX_KEY_LIST_NKEYS;
+    if (c->nlisted > 0)
+        nkeys = c->nlisted < KEY_LIST_MOST_NKEYS / 4 ? 4 * c->nlisted : KEY_LIST_MOST_NKEYS;
+    return key_list_resize(c, nkeys < c->nlisted + nmore ? nkeys : c->nlisted + nmore, error);
+}
+
+/* Adds n keys; nmore: these, and those that may follow. */
+static npyx_status key_list_add(npyx_key_counts *c, const uint64_t *keys, int64_t n, int64_t nmore,
+                                npyx_error *error) {
+    for (int64_t nadded; n > 0; keys += nadded, n -= nadded, nmore -= nadded) {
+        NPYX_TRY(key_list_grow(c, nmore, error));
+        const int64_t nfree = c->list_nkeys - c->nlisted;
+        nadded = n < nfree ? n : nfree;
         memcpy(c->list + c->nlisted, keys, (size_t)nadded * sizeof *keys);
         c->nlisted += nadded;
-        keys += nadded;
-        n -= nadded;
     }
     return NPYX_OK;
 }
@@ -199,7 +241,7 @@ static npyx_status key_counts_add(npyx_key_counts *counts, const uint64_t *keys,
         if (!counts->wants_first && counts->ntaken >= NPYX_KEY_TABLE_MOST_N)
             NPYX_TRY(key_table_empty(counts, error));
         if (counts->n > 0) /* there are many: the table was given up once */
-            return key_list_add(counts, keys + i, n - i, error);
+            return key_list_add(counts, keys + i, n - i, counts->nitems - place - i, error);
         while (i < n && keys[i] == keys[begin])
             i++;
         NPYX_TRY(key_table_add(counts, keys[begin], i - begin, place + begin, error));
@@ -209,11 +251,10 @@ static npyx_status key_counts_add(npyx_key_counts *counts, const uint64_t *keys,
 
 /* Ends the adding: from now on keys, and their counts and firsts, are in order. Polls the host. */
 static npyx_status key_counts_finish(npyx_key_counts *counts, npyx_error *error) {
-    if (counts->nlisted > 0)
+    if (counts->nlisted > 0) {
+        NPYX_TRY(npyx_keys_sort(counts->host, counts->list, counts->nlisted, counts->room, error));
         NPYX_TRY(key_list_empty(counts, error));
-    npyx_free(counts->host, counts->list);
-    npyx_free(counts->host, counts->room);
-    counts->list = counts->room = NULL;
+    }
     return key_table_empty(counts, error);
 }
 
@@ -488,8 +529,10 @@ npyx_status npyx_unique_make(npyx_unique *unique, npyx_source *source, const npy
     npyx_view sorted = *view;
     *unique = (npyx_unique){
         .host = host, .dtype = dtype, .wants_first = wants_first, .first_null = -1, .arena.host = host};
-    unique->counts = (npyx_key_counts){
-        .host = host, .wants_first = wants_first, .multiplier = npyx_hash_name(host, "key counts", 10) | 1};
+    unique->counts = (npyx_key_counts){.host = host,
+                                       .wants_first = wants_first,
+                                       .nitems = npyx_view_nelem(view),
+                                       .multiplier = npyx_hash_name(host, "key counts", 10) | 1};
     if (!npyx_numbering_takes(dtype))
         return npyx_refuse(error, "npy_unique needs numbers, dates, texts or bytes; these items are %s",
                            npyx_dtype_shown(dtype).name);

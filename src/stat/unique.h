@@ -18,12 +18,12 @@ enum { NPYX_MAX_NKEYS = 1 << 26 };
  * How often keys occur: memory depends only on how many are different.
  *
  * A few different ones are counted in a hash table under the host's key. With many, sorting is faster: keys
- * are then listed, and a full list is sorted and merged into the runs, which are in
- * order.
+ * are then listed, and the list is sorted and becomes the runs, which are in order.
  */
 typedef struct npyx_key_counts {
     npyx_host *host;
     bool wants_first;
+    int64_t nitems; /* keys that will come, at most */
     /* the runs: all there is once the adding has ended */
     int64_t n; /* different keys */
     uint64_t *keys;

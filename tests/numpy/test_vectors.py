@@ -141,6 +141,21 @@ def test_data_are_the_bytes_of_the_row(connect):
         assert len(got) == 6
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_queries_together_have_the_bits_of_each_alone(connect, metric):
+    """Several are compared with a row at once (NPYX_DISTANCE_NMANY)."""
+    db, rng = connect(), seeded_generator()
+    for dtype in ("f4", "f8", "f2", "<i4", ">f4"):
+        for width in (1, 31, 32, 33, 64, 100, int(rng.integers(1, 300))):
+            rows = (rng.normal(size=(41, width)) * 100).astype(dtype)
+            queries = (rng.normal(size=(int(rng.integers(2, 12)), width)) * 100).astype("f4")
+            rows[7], queries[1] = rows[3], rows[3]
+            together = nearest(db, npy_bytes(rows), queries, k=41, metric=metric)
+            alone = [(number, *hit[1:]) for number, query in enumerate(queries)
+                     for hit in nearest(db, npy_bytes(rows), query, k=41, metric=metric)]
+            assert together == alone and together, (metric, dtype, width, len(queries))
+
+
 def test_the_nearest_of_all_files(connect, folder):
     rng, db = seeded_generator(), connect()
     rows, query = rng.standard_normal((500, 6)).astype("f4"), rng.standard_normal(6)

@@ -1,0 +1,178 @@
+/*
+ * Many keys are dealt into pieces that a cache holds; each piece is sorted from its last bits up, by any
+ * thread.
+ *
+ *     leading bits that differ    0 1 2 3 4 5 6 7 ...        counted: 16 of them at once
+ *     pieces                      |-----| |-| |---|          neighbours with few keys share one
+ *
+ * A piece of too many keys, which have the same leading bits, is dealt again by those after them.
+ */
+#include "key_sort.h"
+
+#include "io/threads.h"
+
+enum {
+    DIGIT_NBITS = 8, /* of a piece's keys */
+    NDIGITS = 1 << DIGIT_NBITS,
+    LEADING_NBITS = 16, /* of all keys */
+    NLEADING = 1 << LEADING_NBITS,
+    MOST_NPIECES = 1 << 8, /* about: with more places that are written to by turns each is slower */
+    SORT_NSLOTS = 64,
+    POLL_NKEYS = 1 << 20, /* a few milliseconds' work */
+};
+
+/* ---- a piece ---- */
+
+typedef struct key_piece {
+    uint64_t *keys, *room;
+    int64_t n;
+    bool goes_to_room; /* where they are to be in the end */
+} key_piece;
+
+/* The bits in which keys differ from the first. */
+static uint64_t keys_differ(const uint64_t *keys, int64_t n) {
+    uint64_t bits = 0;
+    for (int64_t i = 1; i < n; i++)
+        bits |= keys[i] ^ keys[0];
+    return bits;
+}
+
+static void piece_sort(const key_piece *piece) {
+    uint64_t *keys = piece->keys, *sorted = piece->room;
+    for (uint64_t left = keys_differ(keys, piece->n); left != 0;) {
+        const int shift = __builtin_ctzll(left);
+        uint32_t starts[NDIGITS] = {0}, start = 0;
+        for (int64_t i = 0; i < piece->n; i++)
+            starts[keys[i] >> shift & (NDIGITS - 1)]++;
+        for (int digit = 0; digit < NDIGITS; digit++) {
+            const uint32_t count = starts[digit];
+            starts[digit] = start;
+            start += count;
+        }
+        for (int64_t i = 0; i < piece->n; i++)
+            sorted[starts[keys[i] >> shift & (NDIGITS - 1)]++] = keys[i];
+        uint64_t *other = keys;
+        keys = sorted;
+        sorted = other;
+        left = left >> shift >> DIGIT_NBITS << DIGIT_NBITS << shift;
+    }
+    uint64_t *wanted = piece->goes_to_room ? piece->room : piece->keys;
+    if (keys != wanted)
+        memcpy(wanted, keys, (size_t)piece->n * sizeof *keys);
+}
+
+/* ---- dealing ---- */
+
+typedef struct key_sort {
+    npyx_host *host;
+    key_piece *pieces;
+    int64_t npieces, capacity;
+    int64_t counts[NLEADING];   /* of keys by their leading bits, */
+    uint16_t numbers[NLEADING]; /* and the number of their piece */
+    int64_t starts[NLEADING];   /* where each piece begins, and then goes on */
+} key_sort;
+
+static npyx_status sort_add_piece(key_sort *sort, key_piece piece, npyx_error *error) {
+    NPYX_TRY(npyx_grow(sort->host, &sort->pieces, sort->npieces, &sort->capacity, sizeof piece, error));
+    sort->pieces[sort->npieces++] = piece;
+    return NPYX_OK;
+}
+
+/* Numbers the pieces that the counts make, and adds them. */
+static npyx_status sort_add_pieces(key_sort *sort, const key_piece *whole, npyx_error *error) {
+    const int64_t target =
+        whole->n / MOST_NPIECES > NPYX_SORT_PIECE_NKEYS ? whole->n / MOST_NPIECES : NPYX_SORT_PIECE_NKEYS;
+    int64_t start = 0, n = 0;
+    uint16_t number = 0;
+    for (int digit = 0; digit <= NLEADING; digit++) {
+        const int64_t count = digit < NLEADING ? sort->counts[digit] : 0;
+        if (n > 0 && (digit == NLEADING || n + count > target)) {
+            const key_piece piece = {.keys = whole->room + start,
+                                     .room = whole->keys + start,
+                                     .n = n,
+                                     .goes_to_room = !whole->goes_to_room};
+            NPYX_TRY(sort_add_piece(sort, piece, error));
+            sort->starts[number++] = start;
+            start += n;
+            n = 0;
+        }
+        if (digit < NLEADING)
+            sort->numbers[digit] = number;
+        n += count;
+    }
+    return NPYX_OK;
+}
+
+/* Deals the keys of a piece into the room, as more pieces. */
+static npyx_status sort_deal(key_sort *sort, const key_piece *whole, npyx_error *error) {
+    const uint64_t *keys = whole->keys, differ = keys_differ(keys, whole->n);
+    if (differ == 0)
+        return sort_add_piece(sort, *whole, error);
+    const int nbits = 64 - __builtin_clzll(differ);
+    const int shift = nbits > LEADING_NBITS ? nbits - LEADING_NBITS : 0;
+    memset(sort->counts, 0, sizeof sort->counts);
+    for (int64_t i = 0; i < whole->n; i++) {
+        if (i % POLL_NKEYS == 0)
+            NPYX_TRY(npyx_poll(sort->host, error));
+        sort->counts[keys[i] >> shift & (NLEADING - 1)]++;
+    }
+    NPYX_TRY(sort_add_pieces(sort, whole, error));
+    for (int64_t i = 0; i < whole->n; i++) {
+        if (i % POLL_NKEYS == 0)
+            NPYX_TRY(npyx_poll(sort->host, error));
+        whole->room[sort->starts[sort->numbers[keys[i] >> shift & (NLEADING - 1)]]++] = keys[i];
+    }
+    return NPYX_OK;
+}
+
+/* ---- all pieces ---- */
+
+static void sort_make(void *ctx, int64_t index) {
+    piece_sort(&((const key_sort *)ctx)->pieces[index]);
+}
+
+static npyx_status sort_all_pieces(key_sort *sort, int64_t n, npyx_error *error) {
+    npyx_pool *pool =
+        n < NPYX_SORT_THREADS_NKEYS ? NULL : npyx_pool_start(sort->host, SORT_NSLOTS, false, sort_make, sort);
+    npyx_status status = NPYX_OK;
+    for (int64_t i = 0; i < sort->npieces && status == NPYX_OK; i++) {
+        if (pool == NULL) {
+            piece_sort(&sort->pieces[i]);
+            status = npyx_poll(sort->host, error);
+        } else {
+            npyx_pool_allow(pool, i + SORT_NSLOTS < sort->npieces ? i + SORT_NSLOTS : sort->npieces);
+            status = npyx_pool_await(pool, i, error);
+        }
+    }
+    npyx_pool_stop(pool);
+    return status;
+}
+
+static npyx_status sort_many(key_sort *sort, const key_piece *all, npyx_error *error) {
+    NPYX_TRY(sort_deal(sort, all, error));
+    for (int64_t i = 0; i < sort->npieces; i++) { /* those that are added meanwhile, too */
+        const key_piece piece = sort->pieces[i];
+        if (piece.n <= NPYX_SORT_MOST_NKEYS || keys_differ(piece.keys, piece.n) == 0)
+            continue;
+        sort->pieces[i].n = 0;
+        NPYX_TRY(sort_deal(sort, &piece, error));
+    }
+    return sort_all_pieces(sort, all->n, error);
+}
+
+npyx_status npyx_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, uint64_t *room, npyx_error *error) {
+    const key_piece all = {.keys = keys, .room = room, .n = n};
+    if (n <= NPYX_SORT_MOST_NKEYS) {
+        piece_sort(&all);
+        return npyx_poll(host, error);
+    }
+    key_sort *sort = npyx_alloc(host, sizeof *sort);
+    NPYX_TRY(npyx_check_memory(sort, error));
+    sort->host = host;
+    sort->pieces = NULL;
+    sort->npieces = sort->capacity = 0;
+    npyx_status status = sort_many(sort, &all, error);
+    npyx_free(host, sort->pieces);
+    npyx_free(host, sort);
+    return status;
+}

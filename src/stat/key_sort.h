@@ -1,0 +1,14 @@
+/*
+ * Sorting of unsigned integers, such as the keys of order_keys.h.
+ */
+#ifndef NPYX_KEY_SORT_H
+#define NPYX_KEY_SORT_H
+
+#include "base/host.h"
+
+/* Sorts n keys; room: for as many. No order of the keys makes it slow. Takes memory for a million counters,
+ * and more threads, if there are many keys. Polls the host. After NPYX_NOMEM or NPYX_INTERRUPTED the keys are
+ * undefined. */
+npyx_status npyx_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, uint64_t *room, npyx_error *error);
+
+#endif

@@ -1,0 +1,130 @@
+/* Keys sorted, against the C library's qsort: few and many, of all kinds of likeness, with one thread and
+ * several. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/tunables.h"
+#include "rounds.h"
+#include "stat/key_sort.h"
+#include "unit_host.h"
+
+static uint64_t state_of_random;
+
+static uint64_t next_random(void) {
+    state_of_random += UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t x = state_of_random;
+    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+    return x ^ x >> 31;
+}
+
+enum { NKINDS = 8 };
+
+/* The kinds: all bits; few values; one value; the last bits only, and the first only; in order, and in
+ * falling order; nearly all with the same leading bits, so that a piece is dealt more than once. */
+static uint64_t key_of(int kind, int64_t i, uint64_t fixed) {
+    const uint64_t random = next_random();
+    switch (kind) {
+    case 0: return random;
+    case 1: return fixed + (random % 5 << random % 3 * 20);
+    case 2: return fixed;
+    case 3: return random % 1000000;
+    case 4: return random << 50;
+    case 5: return fixed + (uint64_t)i * 3;
+    case 6: return fixed - (uint64_t)i;
+    default: return random % 1000 == 0 ? random : fixed << 40 | random >> (random % 2 ? 40 : 60);
+    }
+}
+
+static int compare(const void *a, const void *b) {
+    uint64_t x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x < y ? -1 : x > y;
+}
+
+static void assert_sorted(npyx_host *host, int kind, int64_t n) {
+    uint64_t *keys = malloc((size_t)(n + 1) * sizeof *keys), *room = malloc((size_t)(n + 1) * sizeof *room);
+    uint64_t *wanted = malloc((size_t)(n + 1) * sizeof *wanted);
+    const uint64_t fixed = next_random();
+    npyx_error error;
+    for (int64_t i = 0; i < n; i++)
+        keys[i] = key_of(kind, i, fixed);
+    keys[n] = room[n] = 77; /* what follows the keys must stay */
+    memcpy(wanted, keys, (size_t)n * sizeof *keys);
+    qsort(wanted, (size_t)n, sizeof *wanted, compare);
+    assert_int_equal(npyx_keys_sort(host, keys, n, room, &error), NPYX_OK);
+    assert_memory_equal(keys, wanted, (size_t)n * sizeof *keys);
+    assert_true(keys[n] == 77 && room[n] == 77);
+    free(keys);
+    free(room);
+    free(wanted);
+}
+
+static void test_sorts(void **state) {
+    const uint64_t seed = unit_seed();
+    const int nrounds = unit_rounds(20);
+    (void)state;
+    state_of_random = seed;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    for (int nthreads = 1; nthreads <= 3; nthreads += 2) {
+        unit_host unit;
+        unit_host_init(&unit);
+        unit.host.nthreads = nthreads;
+        for (int kind = 0; kind < NKINDS; kind++) {
+            for (int64_t n = 0; n < 4; n++)
+                assert_sorted(&unit.host, kind, n);
+            for (int round = 0; round < nrounds; round++)
+                assert_sorted(&unit.host, kind, (int64_t)(next_random() % 3000));
+            assert_sorted(&unit.host, kind, NPYX_SORT_MOST_NKEYS); /* the most that are one piece */
+            assert_sorted(&unit.host, kind, NPYX_SORT_MOST_NKEYS + 1);
+            assert_sorted(&unit.host, kind, NPYX_SORT_THREADS_NKEYS + (int64_t)(next_random() % 300000));
+        }
+        assert_int_equal(unit.nblocks, 0);
+    }
+}
+
+typedef struct polled_host {
+    unit_host unit;
+    int npolls_left; /* that are answered with no */
+} polled_host;
+
+static bool is_interrupted(void *ctx) {
+    return --((polled_host *)ctx)->npolls_left < 0;
+}
+
+/* An interrupt is noticed wherever it comes, and the threads end. */
+static void test_interrupts(void **state) {
+    enum { N = NPYX_SORT_THREADS_NKEYS_MOST + 5 };
+    uint64_t *keys = malloc(N * sizeof *keys), *room = malloc(N * sizeof *room);
+    bool is_done = false;
+    (void)state;
+    state_of_random = unit_seed();
+    for (int npolls = 0; !is_done; npolls += npolls / 4 + 1) {
+        polled_host polled = {.npolls_left = npolls};
+        npyx_error error;
+        unit_host_init(&polled.unit);
+        polled.unit.host.interrupted = is_interrupted;
+        polled.unit.host.nthreads = 2;
+        for (int64_t i = 0; i < N; i++)
+            keys[i] = next_random();
+        const npyx_status status = npyx_keys_sort(&polled.unit.host, keys, N, room, &error);
+        is_done = status == NPYX_OK;
+        assert_true(is_done ? npolls > 0 : status == NPYX_INTERRUPTED);
+        assert_int_equal(polled.unit.nblocks, 0);
+    }
+    free(keys);
+    free(room);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sorts), cmocka_unit_test(test_interrupts)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
