@@ -129,7 +129,7 @@ KERNEL_INLINE KERNEL(reals) KERNEL(square)(KERNEL(reals) x) {
                     q[i] += x * x;                                                                           \
             }                                                                                                \
         }                                                                                                    \
-        const double squares = wants_squares ? KERNEL(total)(q[0], q[1], q[2], q[3]) : 0;                    \
+        const double squares = (wants_squares) ? KERNEL(total)(q[0], q[1], q[2], q[3]) : 0;                  \
         _Pragma("GCC unroll 4") for (int v = 0; v < DISTANCE_NTOGETHER; v++) {                               \
             sums[first + v].sum += KERNEL(total)(s[v][0], s[v][1], s[v][2], s[v][3]);                        \
             sums[first + v].squares += squares;                                                              \
