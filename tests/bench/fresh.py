@@ -141,6 +141,23 @@ def nearest_by_numpy(name):
     return work
 
 
+def nearest_many_by_numpy(name):
+    """The ten rows nearest to each of 100 by cosine: their number, and the sum of their numbers."""
+    import numpy as np
+
+    rows = np.load(name, mmap_mode="r")
+    queries = np.array(rows[5:105])
+
+    def work():
+        cosines = queries @ rows.T
+        cosines /= np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        cosines /= np.sqrt(np.einsum("ij,ij->i", queries, queries))[:, None]
+        nearest = np.argpartition(-cosines, 10, axis=1)[:, :10]
+        return nearest.size, int(nearest.sum())
+
+    return work
+
+
 def texts_by_numpy(name):
     import numpy as np
 
@@ -202,6 +219,7 @@ WORKS = {
         percentiles_by_numpy,
         unique_by_numpy,
         nearest_by_numpy,
+        nearest_many_by_numpy,
         texts_by_numpy,
         extremes_by_webdataset,
         filtered_by_webdataset,

@@ -28,6 +28,8 @@ WANTED = """
     CREATE TABLE IF NOT EXISTS wanted AS WITH RECURSIVE n(i, x) AS (SELECT 0, 12345 UNION ALL
     SELECT i + 1, (x * 48271) % 2147483647 FROM n WHERE i < 999999) SELECT x % 1000000 AS row FROM n"""
 LOOKUPS = "SELECT sum(r.value) FROM wanted w JOIN npy_rows('%s') r ON r.row = w.row * %d"
+NEAREST = """SELECT count(*), sum(row) FROM npy_nearest('vectors.npy', '', '', (SELECT npy_slice(array, %s)
+    FROM npy_file('vectors.npy')), 10, 'cosine')"""
 SCANS = {
     "1": "SELECT sum(value), count(*) FROM npy_rows('values.npy')",
     "2": "SELECT sum(value), count(*) FROM npy_elements('matrix.npy')",
@@ -49,6 +51,13 @@ SCANS = {
     "12": "SELECT length(npy_array(value)) FROM npy_rows('values.npy')",
     "12t": WRITES,
     "13c": "SELECT * FROM npy_compare('narrow.npy', 'shifted.npy')",
+    "16": "SELECT sum(value) FROM npy_quantile('large.npy', '', '', '[0.01, 0.25, 0.5, 0.75, 0.99]')",
+    "17": NEAREST % "5",
+    "17b": NEAREST % "'5:105'",
+    "18": "SELECT count(*), sum(count) FROM npy_unique('few.npy')",
+    "18m": "SELECT count(*), sum(count) FROM npy_unique('values.npy')",
+    "19": "SELECT count(*), sum(size) FROM tar_members('shard.tar')",
+    "20": "SELECT sum(mean) FROM npy_stats('vectors.npy', '', '', 0) WHERE by = 'labels.npy'",
     "15": "SELECT sum(length(value)) FROM npy_rows('vectors.npy') WHERE row < 100000",
 }
 
