@@ -79,17 +79,17 @@ static void distance_add_widened(npyx_metric metric, const npyx_dtype *dtype, co
     }
 }
 
-static double distance_of_sums(npyx_metric metric, const npyx_distance_sums *sums,
-                               const npyx_vector *vector) {
+/* root: of the sum of the squares of the items, for NPYX_COSINE. */
+static double distance_of_sum(npyx_metric metric, double sum, double root, const npyx_vector *vector) {
     switch (metric) {
-    case NPYX_EUCLIDEAN: return sqrt(sums->sum);
-    case NPYX_HAMMING: return sums->sum / (double)vector->nelem;
-    case NPYX_DOT: return -sums->sum;
+    case NPYX_EUCLIDEAN: return sqrt(sum);
+    case NPYX_HAMMING: return sum / (double)vector->nelem;
+    case NPYX_DOT: return -sum;
     case NPYX_COSINE: {
-        double distance = 1 - sums->sum / (sqrt(sums->squares) * vector->norm);
+        double distance = 1 - sum / (root * vector->norm);
         return distance < 0 ? 0 : distance; /* below only by rounding */
     }
-    default: return sums->sum;
+    default: return sum;
     }
 }
 
@@ -102,13 +102,12 @@ npyx_ruler npyx_ruler_of(npyx_metric metric, const npyx_dtype *dtype) {
     return ruler;
 }
 
-/* Adds the items from number nwhole on, and makes the distance of the sums. */
-static double distance_finish(const npyx_ruler *ruler, const uint8_t *items, int64_t nwhole,
+/* Adds the items from number nwhole on. */
+static void distance_add_rest(const npyx_ruler *ruler, const uint8_t *items, int64_t nwhole,
                               const npyx_vector *vector, npyx_distance_sums *sums) {
     if (nwhole < vector->nelem)
         distance_add_widened(ruler->metric, ruler->dtype, items + nwhole * ruler->dtype->itemsize,
                              vector->reals + nwhole, vector->nelem - nwhole, sums);
-    return distance_of_sums(ruler->metric, sums, vector);
 }
 
 double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vector) {
@@ -118,7 +117,8 @@ double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_v
         nwhole = vector->nelem / NPYX_DISTANCE_UNIT * NPYX_DISTANCE_UNIT;
         ruler->kernel(items, vector->reals, nwhole, &sums);
     }
-    return distance_finish(ruler, items, nwhole, vector, &sums);
+    distance_add_rest(ruler, items, nwhole, vector, &sums);
+    return distance_of_sum(ruler->metric, sums.sum, sqrt(sums.squares), vector);
 }
 
 void npyx_distances(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vectors, int n,
@@ -132,7 +132,10 @@ void npyx_distances(const npyx_ruler *ruler, const uint8_t *items, const npyx_ve
     npyx_distance_sums sums[NPYX_DISTANCE_NMANY] = {{0}};
     ruler->many(items, vectors->reals, npyx_distance_padded(nelem), nwhole, sums);
     for (int i = 0; i < NPYX_DISTANCE_NMANY; i++)
-        distances[i] = distance_finish(ruler, items, nwhole, &vectors[i], &sums[i]);
+        distance_add_rest(ruler, items, nwhole, &vectors[i], &sums[i]);
+    const double root = sqrt(sums[0].squares); /* of the items: the same for all */
+    for (int i = 0; i < NPYX_DISTANCE_NMANY; i++)
+        distances[i] = distance_of_sum(ruler->metric, sums[i].sum, root, &vectors[i]);
 }
 
 /* ---- the nearest rows ---- */
