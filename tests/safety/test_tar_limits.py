@@ -275,7 +275,9 @@ def test_more_arrays_than_are_kept(connect, folder):
     contents = member("a.npy", one_array * n)
     tars.write_gzipped("x.tar.gz", [*([contents] * 100), END])
     db = connect()
-    said = error_of(db, "SELECT value FROM npy_rows('x.tar.gz', 'a.npy:5000000')")
+    # Their names are looked up in what is made of them for that, which takes as long again.
+    beyond = 5_000_000 if shell.SAMPLES else "a.npy:5000000"
+    said = error_of(db, "SELECT value FROM npy_rows('x.tar.gz', ?)", beyond)
     assert "x.tar.gz" in said and "has more than 5000000 arrays" in said
     assert one(db, "SELECT count(*) FROM npy_rows('x.tar.gz', 4999999)") == 0
 
