@@ -8,18 +8,25 @@ Environment: NPYEXT_SO names the extension (default ./npyext.so); NPYEXT_FLAVOUR
 import ctypes
 import faulthandler
 import os
+import pathlib
 import shutil
 import signal
 import sqlite3
 import sys
+import tempfile
 
 import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 
+import rewritten  # noqa: E402
 import shell  # noqa: E402
 import small_build  # noqa: E402
 import workers  # noqa: E402
+
+rewritten.keep()
+
+MEMORY, MEMORY_NBYTES = "/dev/shm", 1 << 30
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +60,21 @@ def folder(tmp_path, monkeypatch):
     """The current folder, empty."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def in_memory(tmp_path, request):
+    """An empty folder for many files, or for one that is written again and again, where the disk has no part in what is asked:
+    ext4 waits for it when a file that was emptied is closed. In memory, where there is room. That of a test that failed
+    is put where its others lie."""
+    if not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < MEMORY_NBYTES:
+        yield tmp_path
+        return
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="npyext-", dir=MEMORY))
+    yield folder
+    if not getattr(request.node, "passed_so_far", True):
+        shutil.copytree(folder, tmp_path, symlinks=True, dirs_exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def pytest_report_header(config):

@@ -2,6 +2,7 @@
 folder of files (make_files.py). A block without language or of ```text that follows directly is its output, exactly;
 a block without one must at least not fail."""
 
+import collections
 import functools
 import glob
 import os
@@ -155,6 +156,16 @@ def whole_texts(least):
     return sorted((text.strip() for text in texts_of_the_source() if "\0" not in text and len(text) >= least), key=len, reverse=True)
 
 
+@functools.lru_cache(maxsize=None)
+def texts_by_fives():
+    """{five characters in a row: the texts that have them}."""
+    texts = {}
+    for text in texts_of_the_source():
+        for i in range(len(text) - 4):
+            texts.setdefault(text[i : i + 5], set()).add(text)
+    return texts
+
+
 def literal_share(part, text):
     """The share of a part's characters that stand in a text, where NULs of the text are any characters."""
     reached = [0] * (len(text) + 1)  # by the place in text: how many characters of part are literal so far, or -1
@@ -185,8 +196,8 @@ def is_in_the_source(part):
 
     if len(shortened(6)) < 12:
         return True
-    shared = {text: sum(part[i : i + 5] in text for i in range(len(part) - 4)) for text in texts_of_the_source()}
-    likely = sorted(filter(shared.get, shared), key=shared.get, reverse=True)
+    shared = collections.Counter(text for i in range(len(part) - 4) for text in texts_by_fives().get(part[i : i + 5], ()))
+    likely = sorted(shared, key=shared.get, reverse=True)
     return any(literal_share(form, text) > 0.5 for form in (part, shortened(12), shortened(6)) for text in likely)
 
 

@@ -1,7 +1,9 @@
 """What the build with every size at its least (base/tunables.h, `make check-small`) is not asked."""
 
-# Arrays that are large so that they reach the sizes as they are released: with the least they take minutes.
+# Arrays that are large so that they reach the sizes as they are released, or a limit that is none of them: with the least they
+# take minutes.
 LARGE = {
+    "numpy/test_calc.py": "test_operands_too_large_to_hold",
     "numpy/test_compare.py": "test_forty_megabytes test_layouts",
     "numpy/test_histogram.py": "test_large_arrays_are_read_in_blocks",
     "numpy/test_numpy_rows.py": "test_shapes_that_need_many_blocks",
@@ -13,6 +15,7 @@ LARGE = {
     "numpy/test_stats_by.py": "test_every_number_of_threads_gives_the_same_bits test_more_labels_than_results_are_kept_of_at_a_time",
     "numpy/test_tunables.py": "test_the_middle_of_a_large_sorted_array",
     "numpy/test_unique.py": "test_large_arrays",
+    "numpy/test_vectors.py": "test_more_rows_within_a_distance_than_are_kept",  # NPYX_MAX_NHITS, which no size changes
     "queries/test_planned.py": "test_a_filter_over_megabytes_changes_no_answer test_a_million_lookups_open_one_file",
     "queries/test_tables.py": "test_seeks_give_what_full_scans_give",
     "reading/test_cores.py": "test_a_statistic_of_rows_that_lie_apart_depended_on_the_number_of_threads test_comparisons_are_the_same_to_the_last_bit "

@@ -63,8 +63,8 @@ class Reader:
 
 
 @pytest.fixture
-def reader(connect, tmp_path):
-    return Reader(connect(), tmp_path)
+def reader(connect, in_memory):
+    return Reader(connect(), in_memory)
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -17,6 +17,8 @@ from formats import endless_npz
 # Seconds; without a stop the tasks below take longer than this, but for the one wide row, which ends as interrupted
 # or not at all.
 SOON = 20.0 if shell.SANITIZED else 4.0
+# When the interrupt comes: in the middle of a task, which has read its arguments and opened its files by then.
+BEGUN = 0.3 if shell.SANITIZED or shell.FLAVOUR == "small" else 0.1
 
 
 def write(name, contents):
@@ -268,7 +270,7 @@ def assert_stopped(db, task, folder, start):
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.__name__)
 def test_interrupt(connect, folder, task):
     db = connect()
-    timer = threading.Timer(0.3, db.interrupt)
+    timer = threading.Timer(BEGUN, db.interrupt)
     assert_stopped(db, task, folder, timer.start)
     timer.join()
 

@@ -244,11 +244,14 @@ def run(options):
         asked = [asked[i] for i in sorted(rng.sample(range(len(asked)), options.sample))]
     failed = 0
     folder = tempfile.TemporaryDirectory()
+    log = open(options.log, "w")  # once: ext4 waits for the disk whenever a file that was emptied is closed
     for name, sql, values in asked:
         if options.lazy and ":a" in sql:
             values = values | {"a": lazy_handle(db, folder.name, values["a"], rng)}
-        with open(options.log, "w") as log:
-            log.write(f"{name}\n{sql}\n")
+        log.seek(0)
+        log.truncate()
+        log.write(f"{name}\n{sql}\n")
+        log.flush()
         try:
             (ask_and_interrupt if options.rows else ask)(db, sql, {key: value for key, value in values.items() if f":{key}" in sql})
         except Failure as failure:

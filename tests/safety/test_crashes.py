@@ -107,12 +107,12 @@ def check_after_a_kill(server, folder, name, outcome, label):
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_kills_at_random_moments(server, tmp_path, name):
+def test_kills_at_random_moments(server, in_memory, name):
     rng, form = seeded_random(), FORMS[name]
-    begin(tmp_path / "timed", form)
-    seconds = server.run("write", name, tmp_path / "timed", 1, 8)["seconds"]
+    begin(in_memory / "timed", form)
+    seconds = server.run("write", name, in_memory / "timed", 1, 8)["seconds"]
     for i in range(NRANDOM):
-        folder = tmp_path / str(i)
+        folder = in_memory / str(i)
         begin(folder, form)
         moment = rng.uniform(0, seconds)
         outcome = server.run("write", name, folder, 1, 199, seconds=moment)
@@ -121,12 +121,12 @@ def test_kills_at_random_moments(server, tmp_path, name):
 
 @pytest.mark.parametrize("action", ["kill", "tear"])
 @pytest.mark.parametrize("name", FORMS)
-def test_kills_before_every_call(server, tmp_path, name, action):
+def test_kills_before_every_call(server, in_memory, name, action):
     """Before each call that changes a file in turn, and in the middle of each write, until there is none left."""
     form, at, found = FORMS[name], 0, set()
     while True:
         at += 1
-        folder = tmp_path / str(at)
+        folder = in_memory / str(at)
         begin(folder, form)
         outcome = server.run("write", name, folder, 1, LAST, "pwrite" if action == "tear" else "", at, action)
         if outcome["end"] == 0:
@@ -152,12 +152,12 @@ FAILURES = [
 
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("call, action, persists, message", shell.some(FAILURES, 2))
-def test_calls_that_fail(server, tmp_path, name, call, action, persists, message):
+def test_calls_that_fail(server, in_memory, name, call, action, persists, message):
     """The statement or its COMMIT fails and says why; the file is as before; the same connection writes then."""
     form, at, nfailed = FORMS[name], 0, 0
     while True:
         at += 1
-        folder = tmp_path / str(at)
+        folder = in_memory / str(at)
         path = begin(folder, form)
         outcome = server.run("write and try again", name, folder, 1, LAST, call, at, action, persists)
         label = f"{name}: {call} {at} fails with {action}"
@@ -179,20 +179,20 @@ def test_calls_that_fail(server, tmp_path, name, call, action, persists, message
 
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("call, action", [("pwrite", "short"), ("pwrite", "EINTR"), ("fsync", "EINTR"), ("ftruncate", "EINTR")])
-def test_calls_that_are_cut_short(server, tmp_path, name, call, action):
+def test_calls_that_are_cut_short(server, in_memory, name, call, action):
     """Nothing is lost when a write takes a part, or a signal comes."""
     form = FORMS[name]
     for at in range(1, 9):
-        path = begin(tmp_path / str(at), form)
+        path = begin(in_memory / str(at), form)
         outcome = server.run("write", name, path.parent, 1, LAST, call, at, action)
         assert outcome["end"] == 0 and outcome["reports"][-2] == ["done", LAST], (at, outcome)
         assert holds(path, form, in_file(form, LAST)), (name, call, action, at)
 
 
 @pytest.mark.parametrize("name", ["w+ npy", "a npy", "a npz", "a ten", "r+ npy"])
-def test_a_savepoint_that_cannot_be_gone_back_to(server, tmp_path, name):
+def test_a_savepoint_that_cannot_be_gone_back_to(server, in_memory, name):
     """The COMMIT that follows must not publish the rows behind it."""
-    form, path = FORMS[name], begin(tmp_path / "it", FORMS[name])
+    form, path = FORMS[name], begin(in_memory / "it", FORMS[name])
     call = "pwrite" if name == "r+ npy" else "ftruncate"
     outcome = server.run("go back to a savepoint", name, path.parent, 3, 0, call, 1, "EIO", True)
     assert outcome["end"] == 0, outcome
@@ -204,9 +204,9 @@ def test_a_savepoint_that_cannot_be_gone_back_to(server, tmp_path, name):
 
 @pytest.mark.parametrize("call", ["pwrite", "ftruncate"])
 @pytest.mark.parametrize("name", ["w+ npy", "a npy", "a npz", "a ten", "r+ npy"])
-def test_a_savepoint_before_the_first_row_can_be_gone_back_to(server, tmp_path, name, call):
+def test_a_savepoint_before_the_first_row_can_be_gone_back_to(server, in_memory, name, call):
     """All rows are behind it: the file is given up, whatever the disk says, and the COMMIT has nothing to publish."""
-    form, path = FORMS[name], begin(tmp_path / "it", FORMS[name])
+    form, path = FORMS[name], begin(in_memory / "it", FORMS[name])
     outcome = server.run("go back to a savepoint", name, path.parent, 0, 0, call, 1, "EIO", True)
     assert outcome["end"] == 0, outcome
     assert outcome["reports"] == [None, None]
@@ -215,11 +215,11 @@ def test_a_savepoint_before_the_first_row_can_be_gone_back_to(server, tmp_path, 
 
 @pytest.mark.parametrize("call", ["pwrite", "fsync", "renameat"])
 @pytest.mark.parametrize("name", ["w+ npy", "a npy", "w+ npz", "a ten", "r+ npy"])
-def test_a_database_that_commits_before_the_file(server, tmp_path, name, call):
+def test_a_database_that_commits_before_the_file(server, in_memory, name, call):
     """What fails behind the database's own COMMIT is the error of the next statement."""
     form, told_later = FORMS[name], set()
     for at in range(1, 9):
-        path = begin(tmp_path / str(at), form)
+        path = begin(in_memory / str(at), form)
         outcome = server.run("write with a database", name, path.parent, 0, 0, call, at, "EIO")
         assert outcome["end"] == 0, (at, outcome)
         committed, then, nrows = outcome["reports"]
@@ -264,12 +264,12 @@ def after(name, old, state):
 
 @pytest.mark.parametrize("action", ["kill", "tear"])
 @pytest.mark.parametrize("name", crashes.SHARDS)
-def test_kills_of_a_writer_of_shards(server, tmp_path, name, action):
+def test_kills_of_a_writer_of_shards(server, in_memory, name, action):
     """Each shard is an old one or a new one, whole, and those that are new come first. The next writer clears away the rest."""
     at, nmixed = 1 - SHARD_STEP, 0
     while True:
         at += SHARD_STEP
-        folder = tmp_path / str(at)
+        folder = in_memory / str(at)
         old = begin_shards(folder, name)
         outcome = server.run("write", name, folder, 1, LAST, "pwrite" if action == "tear" else "", at, action)
         if outcome["end"] == 0:
@@ -296,12 +296,12 @@ def test_kills_of_a_writer_of_shards(server, tmp_path, name, action):
 
 @pytest.mark.parametrize("name", crashes.SHARDS)
 @pytest.mark.parametrize("call, action, persists, message", shell.some(FAILURES, 2))
-def test_calls_of_a_writer_of_shards_that_fail(server, tmp_path, name, call, action, persists, message):
+def test_calls_of_a_writer_of_shards_that_fail(server, in_memory, name, call, action, persists, message):
     """No shard is new when a COMMIT fails; nothing is left beside them; the same connection writes then."""
     at, nfailed = 0, 0
     while True:
         at += 1
-        folder = tmp_path / str(at)
+        folder = in_memory / str(at)
         old = begin_shards(folder, name)
         outcome = server.run("write and try again", name, folder, 1, LAST, call, at, action, persists)
         label = f"{name}: {call} {at} fails with {action}"

@@ -82,8 +82,10 @@ ROLLED_BACK = ("rows changed with savepoints", "a ROLLBACK of rows changed", "ar
 def test_a_statement_within_a_statement_took_the_transaction_along(program, files, case, patience_for):
     """Without memory for a SELECT of the extension's own SQLite rolled everything back, and what it had looked up was no more."""
     patience_for(5 * shell.PATIENCE)
-    every = 100 if shell.SANITIZED else 1
-    inject(program, files, case, [f"memory/{every},400", f"memory+/{every},400"])
+    print(f"NPYEXT_SEED={SEED}")
+    # The sanitizer sees what is no more, and has each of the first; by itself the release takes a sample of all.
+    which = "100,400" if shell.SANITIZED else f"7,{1 + SEED % 7}" if IS_SAMPLE else "1,400"
+    inject(program, files, case, [f"memory/{which}", f"memory+/{which}"])
 
 
 @pytest.mark.parametrize("case", fault_cases.READING, ids=lambda case: case.name)

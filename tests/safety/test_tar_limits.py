@@ -269,15 +269,19 @@ def test_what_is_kept_of_each_array(connect, folder):
     assert kept < LOOKED_UP_NBYTES + 2 * name_nbytes, kept
 
 
-def test_more_arrays_than_are_kept(connect, folder):
+# Sanitized it takes 40 s: the limit is a number whatever the build, and the rooms that double were those of the test above.
+@pytest.mark.parametrize("limit", [] if shell.SANITIZED else [5_000_000])
+def test_more_arrays_than_are_kept(connect, folder, limit):
     """Ten million, in a compressed tar of some megabytes."""
     one_array, n = npy_bytes(np.zeros(0, "u1")), 100_000
     contents = member("a.npy", one_array * n)
     tars.write_gzipped("x.tar.gz", [*([contents] * 100), END])
     db = connect()
-    said = error_of(db, "SELECT value FROM npy_rows('x.tar.gz', 'a.npy:5000000')")
-    assert "x.tar.gz" in said and "has more than 5000000 arrays" in said
-    assert one(db, "SELECT count(*) FROM npy_rows('x.tar.gz', 4999999)") == 0
+    # Their names are looked up in what is made of them for that, which takes as long again.
+    beyond = limit if shell.SAMPLES else f"a.npy:{limit}"
+    said = error_of(db, "SELECT value FROM npy_rows('x.tar.gz', ?)", beyond)
+    assert "x.tar.gz" in said and f"has more than {limit} arrays" in said
+    assert one(db, "SELECT count(*) FROM npy_rows('x.tar.gz', ?)", limit - 1) == 0
 
 
 # --- compressed --------------------------------------------------------------------------------------------

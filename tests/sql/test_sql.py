@@ -34,11 +34,11 @@ def scripts():
 
 
 @pytest.mark.parametrize("name", scripts())
-def test_sql(name, tmp_path):
+def test_sql(name, in_memory):
     script, expected, options = scripts()[name]
-    make_files.make(tmp_path)
+    make_files.make(in_memory)
     with open(script) as file:
-        got = shell.run(file.read(), tmp_path, *options)
+        got = shell.run(file.read(), in_memory, *options)
     if os.environ.get("UPDATE"):
         with open(expected, "w") as file:
             file.write(got)
@@ -49,15 +49,15 @@ def test_sql(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(name for name, (path, _, _) in scripts().items() if path.startswith(LIBRARY)))
-def test_ready_query_by_init(name, tmp_path):
+def test_ready_query_by_init(name, in_memory):
     """`sqlite3 -init` finds the extension itself, and prints what `.read` prints."""
-    make_files.make(tmp_path)
-    os.symlink(LIBRARY, tmp_path / "sql")
-    os.symlink(shell.EXTENSION, tmp_path / "npyext.so")
+    make_files.make(in_memory)
+    os.symlink(LIBRARY, in_memory / "sql")
+    os.symlink(shell.EXTENSION, in_memory / "npyext.so")
     command = [os.environ.get("SQLITE3", "sqlite3"), "-batch", "-init", f"sql/{name}.sql", ":memory:"]
-    done = subprocess.run(command, input=b"", stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=shell.environment(tmp_path))
+    done = subprocess.run(command, input=b"", stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=in_memory, env=shell.environment(in_memory))
     assert done.stderr == b""
-    assert shell.printed(done.stdout) == shell.run(f".read sql/{name}.sql\n", tmp_path, digits=17)
+    assert shell.printed(done.stdout) == shell.run(f".read sql/{name}.sql\n", in_memory, digits=17)
 
 
 def test_every_output_has_its_sql():

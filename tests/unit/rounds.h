@@ -2,21 +2,32 @@
 #ifndef ROUNDS_H
 #define ROUNDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
-/* n; a tenth of it for a sample, and where a processor is emulated and slow (NPYEXT_UNIT_ROUNDS=few in the
- * environment). */
-static inline int unit_rounds(int n) {
+/* Of samples, and where a processor is emulated and slow (NPYEXT_UNIT_ROUNDS=few in the environment). */
+static inline bool unit_asks_few(void) {
     const char *wanted = getenv("NPYEXT_UNIT_ROUNDS");
-    return wanted != NULL && wanted[0] == 'f' ? (n + 9) / 10 : n;
+    return wanted != NULL && wanted[0] == 'f';
+}
+
+/* n; a tenth of it where few are asked. */
+static inline int unit_rounds(int n) {
+    return unit_asks_few() ? (n + 9) / 10 : n;
 }
 
 /* Where they begin: at the clock's seconds, or where another run began (NPYEXT_SEED in the environment). */
 static inline uint64_t unit_seed(void) {
     const char *given = getenv("NPYEXT_SEED");
     return given != NULL && given[0] != '\0' ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+}
+
+/* Whether a test takes its case i: where few are asked every second one, the even or the odd ones by the
+ * seed. */
+static inline bool unit_takes(int i, uint64_t seed) {
+    return !unit_asks_few() || ((uint64_t)i + seed) % 2 == 0;
 }
 
 #endif

@@ -130,13 +130,13 @@ static void pad(size_t nbytes) {
 }
 
 /* Members of up to most_nbytes each, of nbytes together: stored, and by either of zlib's ways to compress.
- * Levels above 6 only search longer for the same. */
+ * Levels above 4 only search longer for the same. */
 static void make_file(size_t nbytes, size_t most_nbytes, bool has_padding) {
     begin_file();
     do {
         size_t left_nbytes = nbytes - (size_t)plain_nbytes;
         size_t some_nbytes = most_nbytes - (size_t)random_below((int64_t)most_nbytes / 2);
-        add_member(some_nbytes < left_nbytes ? some_nbytes : left_nbytes, (int)random_below(7),
+        add_member(some_nbytes < left_nbytes ? some_nbytes : left_nbytes, (int)random_below(5),
                    1 + (int)random_below(9), (int)random_below(ALL_HEADERS + 1));
         if (has_padding && next_random() % 4 == 0)
             pad((size_t)random_below(20000));
@@ -224,10 +224,13 @@ static void assert_reads_anywhere(int nreads) {
 static void test_any_order_of_reads(void **state) {
     (void)state;
     static const size_t mosts[] = {PLAIN_NBYTES, 1000000, 65280, 3000};
+    uint32_t first = seed; /* all kinds, and all of mosts */
     for (int kind = 0; kind < NCONTENTS; kind++) {
         fill_plain((contents)kind);
         for (size_t i = 0; i < sizeof mosts / sizeof mosts[0]; i++) {
-            make_file((size_t)PLAIN_NBYTES / (1 + next_random() % 2), mosts[i], (kind + (int)i) % 2 == 1);
+            if (!unit_takes(kind + (int)i, first))
+                continue;
+            make_file((size_t)PLAIN_NBYTES / (1 + next_random() % 2), mosts[i], (kind / 2 + (int)i) % 2 == 1);
             assert_reads_anywhere(unit_rounds(40));
         }
     }
@@ -241,8 +244,8 @@ static void test_sizes(void **state) {
         for (int nbefore = 0; nbefore < 3; nbefore++) {
             begin_file();
             for (int k = 0; k < nbefore; k++)
-                add_member((size_t)random_below(3) * 10000, 6, 8, 0);
-            add_member(sizes[i], 6, 1, 0);
+                add_member((size_t)random_below(3) * 10000, 4, 8, 0);
+            add_member(sizes[i], 4, 1, 0);
             assert_reads_anywhere(unit_rounds(10));
         }
     }

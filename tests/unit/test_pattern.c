@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rounds.h"
 #include "source/pattern.h"
 
 /* A host that counts what is alive, and that can run out of memory or stop. */
@@ -517,16 +518,20 @@ static void make_crowd(void) {
     }
 }
 
-/* Stops at each poll in turn: while listing, while looking up literal paths, and while sorting. */
+/* Stops at each poll in turn: while listing, while looking up literal paths, and while sorting. Where few are
+ * asked, at every fifth one: what lies between two polls goes through the same files. */
 static void test_interruption(void **state) {
     (void)state;
     static const char *const patterns[] = {"crowd/*.npy", "crowd/*.none", "crowd/{0..1999}.npy", "**/*"};
+    uint64_t seed = unit_seed();
+    int64_t step = unit_asks_few() ? 5 : 1, first = 1 + (int64_t)(seed % (uint64_t)step);
+    printf("NPYEXT_SEED=%" PRIu64 "\n", seed);
     make_crowd();
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         size_t ndescriptors = count_descriptors();
         npyx_status status = NPYX_INTERRUPTED;
         int64_t npolls = 0;
-        for (int64_t poll = 1; status == NPYX_INTERRUPTED; poll++) {
+        for (int64_t poll = first; status == NPYX_INTERRUPTED; poll += step) {
             trial *trial = start();
             trial->stopping_poll = poll;
             status = npyext_pattern_expand(patterns[i], &trial->paths, &trial->error);
