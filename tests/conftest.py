@@ -19,12 +19,9 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 
-import rewritten  # noqa: E402
 import shell  # noqa: E402
 import small_build  # noqa: E402
 import workers  # noqa: E402
-
-rewritten.keep()
 
 MEMORY, MEMORY_NBYTES = "/dev/shm", 1 << 30
 
