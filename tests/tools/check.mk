@@ -1,7 +1,8 @@
 # The suite, and parts of it.
 
-# The suite prints `N passed, N failed` last; tests/conftest.py does that.
-suite = $(PYTHON) -B -m pytest -c tests/pytest.ini
+# The suite prints `N passed, N failed` last; tests/conftest.py does that. What Python and pytest make of each test file is kept
+# below .build: six seconds of every process otherwise.
+suite = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX='$(CURDIR)/.build/pycache' $(PYTHON) -m pytest -c tests/pytest.ini
 # As many processes as there are cores, or NPYEXT_WORKERS; one, where pytest-xdist is not installed.
 workers = $$($(PYTHON) -B tests/lib/workers.py)
 # What is handed on is built whole five times there; `make check-packaging` does that, and CI.
