@@ -210,12 +210,12 @@ static npyx_status key_list_grow(npyx_key_counts *c, int64_t nmore, npyx_error *
         return NPYX_OK;
     if (c->nlisted > 0) {
         NPYX_TRY(npyx_keys_sort(c->host, c->list, c->nlisted, c->room, error));
-        if (c->nlisted == KEY_LIST_MOST_NKEYS || keys_ndifferent(c->list, c->nlisted) < c->nlisted / 2)
+        if (c->nlisted == KEY_LIST_MOST_NKEYS || keys_ndifferent(c->list, c->nlisted) < c->nlisted / 4 * 3)
             NPYX_TRY(key_list_empty(c, error));
     }
     int64_t nkeys = c->n > NPYX_KEY_LIST_NKEYS ? c->n : NPYX_KEY_LIST_NKEYS;
     if (c->nlisted > 0)
-        nkeys = c->nlisted < KEY_LIST_MOST_NKEYS / 4 ? 4 * c->nlisted : KEY_LIST_MOST_NKEYS;
+        nkeys = c->nlisted < KEY_LIST_MOST_NKEYS / 2 ? 2 * c->nlisted : KEY_LIST_MOST_NKEYS;
     return key_list_resize(c, nkeys < c->nlisted + nmore ? nkeys : c->nlisted + nmore, error);
 }
 
