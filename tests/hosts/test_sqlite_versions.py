@@ -25,7 +25,7 @@ WHEELS = sorted(glob.glob(os.path.join(shell.ROOT, ".build", "sqlite", "apsw-*")
 if shell.SANITIZED:
     LIBRARIES, WHEELS = [], []  # the sanitized build has met every statement on the installed one
 
-NBETWEEN = 4
+NBETWEEN = 2
 
 
 def name_of(release):
@@ -33,7 +33,7 @@ def name_of(release):
 
 
 def some(wheels):
-    """What SQLite changes in a release stays in those behind it, so that two that lie apart find nearly all that is found.
+    """What SQLite changes in a release stays in those after it, so that two that lie apart find nearly all that is found.
     Those between take turns: the seed comes from the tree in CI, and is fixed without one, since every process must collect
     the same tests."""
     if os.environ.get("NPYEXT_SQLITE") == "all" or len(wheels) <= NBETWEEN + 2:
