@@ -34,12 +34,11 @@ static npyx_status read_range(npyx_bins *bins, const npyext_argument *arguments,
     if (!has_lo && !has_hi)
         return NPYX_OK;
     if (!has_lo || !has_hi)
-        return npyx_fail(error, NPYX_INVALID, -1, "range_lo and range_hi go together; %s is missing",
-                         names[has_lo]);
+        return npyx_refuse(error, "range_lo and range_hi go together; %s is missing", names[has_lo]);
     for (int k = 0; k < 2; k++) {
         bool is_real = given[k].type == SQLITE_FLOAT;
         if (!is_real && given[k].type != SQLITE_INTEGER)
-            return npyx_fail(error, NPYX_INVALID, -1, "%s must be a number", names[k]);
+            return npyx_refuse(error, "%s must be a number", names[k]);
         ends[k] = (npyx_operand){.is_real = is_real, .integer = given[k].integer, .real = given[k].real};
     }
     return npyx_bins_set_range(bins, ends[0], ends[1], error);
@@ -61,8 +60,8 @@ static npyx_status read_bins(npyext_cursor *cursor, npyx_error *error) {
     else if (npyext_argument_is_whole(argument, &nbins))
         NPYX_TRY(npyx_bins_set_count(bins, nbins, error));
     else
-        return npyx_fail(
-            error, NPYX_INVALID, -1,
+        return npyx_refuse(
+            error,
             "bins must be the number of bins (an INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
     return read_range(bins, scan->arguments, error);
 }

@@ -34,8 +34,7 @@ static npyx_status apply_argument(npyext_selection *selection, const npyext_scan
         return NPYX_OK;
     /* an index alone is a slice of one integer, and need not be quoted */
     if (!is_text && (role != NPYEXT_SLICE || argument->type != SQLITE_INTEGER))
-        return npyx_fail(error, NPYX_INVALID, -1, "%s must be a text%s", name,
-                         role == NPYEXT_SLICE ? " or an INTEGER" : "");
+        return npyx_refuse(error, "%s must be a text%s", name, role == NPYEXT_SLICE ? " or an INTEGER" : "");
     if (role == NPYEXT_VIEW || role == NPYEXT_ASTYPE)
         NPYX_TRY(
             npyx_dtype_from_text(&selection->array.arena, argument->bytes, argument->nbytes, &dtype, error));

@@ -124,10 +124,11 @@ npyx_status npyext_value_filter_check_rows(const npyext_value_filter *filter, co
     npyx_buffer_append_char(&slice, ':');
     for (int axis = 1; axis < view->ndim; axis++)
         npyx_buffer_append_text(&slice, ", 0");
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "rows are JSON here (shape %s); compare elements with npy_elements, or choose a column "
-                     "with the slice '%s'",
-                     npyx_buffer_text(&shape), npyx_buffer_text(&slice));
+    return npyx_refuse(
+        error,
+        "rows are JSON here (shape %s); compare elements with npy_elements, or choose a column "
+        "with the slice '%s'",
+        npyx_buffer_text(&shape), npyx_buffer_text(&slice));
 }
 
 /* Reserves an item for each text that items are to equal; false if the texts say nothing about the items. */

@@ -24,8 +24,8 @@ npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npy
     bool are_numbers = from->type <= NPYX_C32 && to->type <= NPYX_C32;
     if (are_numbers && (is_complex(to->type) || !is_complex(from->type)))
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s%s", npyx_dtype_shown(from).name,
-                     npyx_dtype_shown(to).name, are_numbers ? ", which has no imaginary part" : "");
+    return npyx_refuse(error, "%s cannot be converted to %s%s", npyx_dtype_shown(from).name,
+                       npyx_dtype_shown(to).name, are_numbers ? ", which has no imaginary part" : "");
 }
 
 /* Changes a block's form; false if a value does not fit. */
@@ -114,8 +114,8 @@ static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64
     char value[NPYX_NUMBER_TEXT_NBYTES + 1];
     write_value(line->from, parts, value);
     *nfit = (first + i) / line->parts_per_item;
-    return npyx_fail(error, NPYX_INVALID, -1, "item %" PRId64 " is %s, which %s cannot hold",
-                     first_item + *nfit, value, npyx_dtype_shown(to).name);
+    return npyx_refuse(error, "item %" PRId64 " is %s, which %s cannot hold", first_item + *nfit, value,
+                       npyx_dtype_shown(to).name);
 }
 
 /* Puts the first count parts of a result in their places, in the byte order of its dtype. */
