@@ -246,7 +246,7 @@ npyx_status npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool i
     items->position = items->block_end = items->plain_end = 0;
     items->fault.status = NPYX_OK;
     items->plain_type = ndim > 0 ? NPYX_NTYPES : npyext_plain_type(dtype);
-    items->base.scratch.limit_nbytes = (size_t)sqlite3_limit(scan->connection->db, SQLITE_LIMIT_LENGTH, -1);
+    items->base.scratch.limit_nbytes = npyext_max_nbytes(scan->connection);
     if (is_filtered)
         value_filter_begin(&items->filter, dtype);
     items->is_filtered = is_filtered && items->filter.nfilters > 0;

@@ -187,7 +187,7 @@ static npyx_status value_next(npyext_array_value *value, const npyx_view *view, 
     npyx_source *source = NULL;
     if (reader->source == NULL) {
         NPYX_TRY(npyext_array_value_source(value, &source, error));
-        npyx_reader_init(reader, source, view, sqlite3_limit(value->connection->db, SQLITE_LIMIT_LENGTH, -1));
+        npyx_reader_init(reader, source, view, npyext_max_nbytes(value->connection));
     }
     int64_t row = reader->first_row + reader->nrows_read;
     return row == reader->nrows ? NPYX_DONE : npyx_reader_fill(reader, row, INT64_MAX, error);

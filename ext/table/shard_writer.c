@@ -410,7 +410,7 @@ static npyx_status shards_array_cell(shard_writer *writer, bool is_ten, sqlite3_
     npyx_sink *sink = NULL;
     npyx_archive_writer *archive = NULL;
     npyx_buffer_reset(&writer->cell);
-    writer->cell.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    writer->cell.limit_nbytes = npyext_max_nbytes(connection);
     NPYX_TRY(npyx_sink_open_memory(&writer->cell, &sink, error));
     npyx_status status = npyext_array_value_open(&array, connection, NULL, &caller, value, error);
     if (status == NPYX_OK && !is_ten)

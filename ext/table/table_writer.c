@@ -417,8 +417,7 @@ static npyx_format format_of_name(const char *path) {
 static npyx_status measure_row(table_writer *writer, npyx_error *error) {
     npyx_array row;
     npyx_status status = table_writer_measure(writer, 1, &row, error);
-    if (status != NPYX_OK ||
-        row.nbytes > sqlite3_limit(writer->transaction.connection->db, SQLITE_LIMIT_LENGTH, -1))
+    if (status != NPYX_OK || row.nbytes > npyext_max_nbytes(writer->transaction.connection))
         return npyx_refuse(error, "a row has more bytes than a value in SQLite may have");
     writer->row_nelem = row.nelem;
     writer->row_nbytes = row.nbytes;

@@ -107,7 +107,7 @@ static int wds_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     opened->is_eof = true;
     opened->files.paths.arena.host = &connection->host;
     opened->scratch.host = &connection->host;
-    opened->scratch.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    opened->scratch.limit_nbytes = npyext_max_nbytes(connection);
     *cursor = &opened->base;
     return SQLITE_OK;
 }
