@@ -8,7 +8,7 @@
 enum { DEFAULT_NBINS = 10 };
 
 typedef struct histogram_cursor {
-    npyext_rows_cursor base;
+    npyext_array_rows_cursor base;
     int64_t bin;
     uint64_t greatest; /* of the counts */
     npyx_bins bins;
@@ -91,10 +91,10 @@ static npyx_status histogram_next_bin(npyext_cursor *base, npyx_error *error) {
 }
 
 /* The counts stay until those of the next array take their place. */
-static const npyext_rows_methods histogram_rows = {.read_arguments = read_bins,
-                                                   .begin_array = histogram_make,
-                                                   .next_row = histogram_next_bin,
-                                                   .close = histogram_close};
+static const npyext_array_rows_methods histogram_rows = {.read_arguments = read_bins,
+                                                         .begin_array = histogram_make,
+                                                         .next_row = histogram_next_bin,
+                                                         .close = histogram_close};
 
 /* Draws the count in block characters, of which the last may be one to seven eighths wide. The greatest count
  * has BAR_WIDTH of them, and any count above 0 at least an eighth of one. */
@@ -146,5 +146,5 @@ const npyext_function npyext_npy_histogram = {
     .key = ", bin",
     .estimated_nrows = DEFAULT_NBINS,
     .open = histogram_open,
-    NPYEXT_ROWS(histogram_cursor, histogram_rows),
+    NPYEXT_ARRAY_ROWS(histogram_cursor, histogram_rows),
 };
