@@ -324,14 +324,9 @@ static npyx_status stream_items(npyext_array_value *value, bool in_c_order, npyx
 
 npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_error *error) {
     const npyx_array *array = value->array;
-    npyx_buffer header = {.host = sink->host};
     NPYX_TRY(npyx_array_check_values(array, error));
-    npyx_header_npy_append(array->dtype, array->ndim, array->shape, is_fortran(array), &header);
-    npyx_status status = npyx_buffer_check(&header, error);
-    if (status == NPYX_OK)
-        status = npyx_sink_append(sink, header.bytes, header.nbytes, error);
-    npyx_buffer_clear(&header);
-    return status == NPYX_OK ? stream_items(value, false, NULL, sink, error) : status;
+    NPYX_TRY(npyx_header_npy_write(array->dtype, array->ndim, array->shape, is_fortran(array), sink, error));
+    return stream_items(value, false, NULL, sink, error);
 }
 
 npyx_status npyext_stream_member(npyext_array_value *value, npyx_archive_writer *writer, npyx_format format,
