@@ -10,15 +10,15 @@
 #include "walk/item_walk.h"
 
 /* How an operand's items are found. */
-typedef enum input_way {
+typedef enum input_method {
     INPUT_ABSENT,  /* a number */
     INPUT_IN_FILE, /* in the order of the result, one after the other */
     INPUT_HELD,    /* in memory, from which they are spread by strides */
     INPUT_WALKED   /* by a walk over the broadcast view, in order, on the caller's thread alone */
-} input_way;
+} input_method;
 
 typedef struct calc_input {
-    input_way way;
+    input_method method;
     npyx_source *source;
     npyx_dtype dtype; /* as in the file; of held ones as loaded */
     npyx_type type;   /* as loaded */
@@ -146,7 +146,7 @@ static npyx_status calc_fetch(calc_input *input, bool is_aside, int64_t first, i
     /* The kernel copies several times slower to a place that is up to 31 bytes further than the file's,
      * modulo a page. The items must remain aligned. */
     scratch += (size_t)(input->source->file_off + off) & (SLOT_ALIGN_NBYTES - NPYX_CALC_MAX_ITEMSIZE);
-    if (input->way == INPUT_WALKED) {
+    if (input->method == INPUT_WALKED) {
         *bytes = scratch;
         return npyx_item_walk_copy(&input->walk, first, nelem, scratch, error);
     }
@@ -161,7 +161,7 @@ static npyx_status load(calc_source *source, calc_state *state, int operand, boo
                         int64_t nelem, const uint8_t **items, npyx_error *error) {
     calc_input *input = &source->inputs[operand];
     uint8_t *loaded = calc_slot_of(source, state, source->calc->nslots + operand);
-    if (input->way == INPUT_HELD) {
+    if (input->method == INPUT_HELD) {
         *items = spread(input, first, nelem, loaded);
         return NPYX_OK;
     }
@@ -309,7 +309,7 @@ static npyx_status calc_run_block(calc_source *source, calc_state *state, bool i
     const npyx_calc *calc = source->calc;
     const uint8_t *loaded[26] = {NULL};
     for (int i = 0; i < calc->noperands; i++) {
-        if (source->inputs[i].way != INPUT_ABSENT)
+        if (source->inputs[i].method != INPUT_ABSENT)
             NPYX_TRY(load(source, state, i, is_aside, first, nelem, &loaded[i], error));
     }
     for (int number = 0; number < calc->nsteps; number++) {
@@ -433,7 +433,7 @@ static npyx_status calc_account(npyx_source *base, int64_t off, const uint8_t *b
     (void)bytes;
     for (int i = 0; i < source->calc->noperands; i++) {
         calc_input *input = &source->inputs[i];
-        if (input->way != INPUT_IN_FILE)
+        if (input->method != INPUT_IN_FILE)
             continue;
         int64_t first = off / itemsize, end = (off + (int64_t)nbytes + itemsize - 1) / itemsize;
         NPYX_TRY(input->source->ops->account(input->source, input->view.off + first * input->dtype.itemsize,
@@ -517,7 +517,7 @@ static npyx_status hold(npyx_host *host, calc_input *input, npyx_error *error) {
     }
     npyx_blocks_clear(&blocks);
     input->dtype = loaded;
-    input->way = INPUT_HELD;
+    input->method = INPUT_HELD;
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
@@ -535,7 +535,7 @@ static npyx_status open_input(calc_source *source, int operand, npyx_error *erro
     int64_t nelem = npyx_view_nelem(&input->view);
     bool is_in_order = nelem == calc->nelem && npyx_view_is_contiguous(&input->view);
     if (is_in_order) {
-        input->way = INPUT_IN_FILE;
+        input->method = INPUT_IN_FILE;
         source->base.is_forward |= input->source->is_forward;
         source->base.is_inflated |= input->source->is_inflated;
         source->base.is_concurrent &= input->source->is_concurrent && !input->source->wants_order;
@@ -543,7 +543,7 @@ static npyx_status open_input(calc_source *source, int operand, npyx_error *erro
     }
     if (nelem <= NPYX_HELD_NBYTES / input->dtype.itemsize && calc->nelem > 0)
         return hold(source->base.host, input, error);
-    input->way = INPUT_WALKED;
+    input->method = INPUT_WALKED;
     source->base.is_concurrent = false;
     source->base.is_forward = true;
     /* The view repeats items along axes that it does not have. */
