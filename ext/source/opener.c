@@ -475,8 +475,11 @@ static npyx_status operand_find_only(npyext_operand *operand, npyx_error *error)
         error, "contains several arrays; choose one, as in (SELECT array FROM npy_file('x.npz', 'name'))");
 }
 
-static npyx_status operand_describe_array(npyext_operand *operand, npyx_error *error) {
+static npyx_status operand_open_array(npyext_operand *operand, const npyext_argument *argument,
+                                      npyext_operand_use use, npyx_error *error) {
     npyext_connection *connection = operand->connection;
+    NPYX_TRY(operand_check_type(argument, use == NPYEXT_OPERAND_READ_OF_PATH, error));
+    NPYX_TRY(npyext_files_resolve(connection, argument, &operand->files, error));
     if (npyext_files_count(&operand->files) != 1 || operand->files.is_many)
         return npyx_refuse(error, "must be one file, not a pattern or a list");
     NPYX_TRY(npyext_files_open(connection, &operand->files, 0, npyext_cache_tick(connection),
@@ -487,7 +490,11 @@ static npyx_status operand_describe_array(npyext_operand *operand, npyx_error *e
     if (status == NPYX_DONE || (status == NPYX_OK && !operand->described.is_array))
         status = npyx_archive_fail_no_array(error);
     NPYX_TRY(status);
-    return npyx_array_check_values(&operand->described, error);
+    NPYX_TRY(npyx_array_check_values(&operand->described, error));
+    if (use != NPYEXT_OPERAND_DESCRIBED)
+        NPYX_TRY(npyx_archive_open_payload(archive, operand->index, &operand->payload, error));
+    operand->array = &operand->described;
+    return NPYX_OK;
 }
 
 npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *connection,
@@ -496,15 +503,7 @@ npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *conn
     const char *path = npyext_source_shown(argument);
     *operand = (npyext_operand){.connection = connection, .files.paths.arena.host = &connection->host};
     npyx_array_init(&operand->described, &connection->host);
-    npyx_status status = operand_check_type(argument, use == NPYEXT_OPERAND_READ_OF_PATH, error);
-    if (status == NPYX_OK)
-        status = npyext_files_resolve(connection, argument, &operand->files, error);
-    if (status == NPYX_OK)
-        status = operand_describe_array(operand, error);
-    if (status == NPYX_OK && use != NPYEXT_OPERAND_DESCRIBED)
-        status = npyx_archive_open_payload(operand->opened.archive, operand->index, &operand->payload, error);
-    if (status == NPYX_OK)
-        operand->array = &operand->described;
+    npyx_status status = operand_open_array(operand, argument, use, error);
     if (operand->files.is_handle)
         path = npyext_files_path(&operand->files, 0);
     if (status != NPYX_OK && status != NPYX_NOMEM && status != NPYX_INTERRUPTED)
