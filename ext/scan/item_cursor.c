@@ -4,10 +4,11 @@
 #include "item/convert.h"
 #include "item/encode.h"
 
-/* ---- the filter ---- */
-
-/* Comparisons with whole blocks: which terms of a plan can be judged without affinities, and a bit for each
- * item that they let pass. */
+/* ---- the filter ----
+ *
+ * Comparisons with whole blocks: which terms of a plan can be judged without affinities, and a bit for each
+ * item that they let pass.
+ */
 
 /* False for a value that is not a number. */
 static bool read_operand(sqlite3_value *value, npyx_operand *operand) {

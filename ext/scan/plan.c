@@ -366,8 +366,6 @@ void npyext_plan_read(npyext_plan *plan, const char *sentence) {
 
 /* ---- LIMIT and OFFSET ---- */
 
-/* LIMIT and OFFSET in a plan. */
-
 static bool is_window(int op) {
     return op >= SQLITE_INDEX_CONSTRAINT_LIMIT && op <= SQLITE_INDEX_CONSTRAINT_OFFSET;
 }
@@ -433,10 +431,11 @@ npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv) 
                                                                            : limit_nrows + offset_nrows};
 }
 
-/* ---- ranges ---- */
-
-/* The range of an INTEGER that comparisons leave, judged as SQLite would: affinities, fractions, and numbers
- * beyond 64 bits. */
+/* ---- ranges ----
+ *
+ * The range of an INTEGER that comparisons leave, judged as SQLite would: affinities, fractions, and numbers
+ * beyond 64 bits.
+ */
 
 static const npyext_range nothing = {1, 0};
 static const double RANGE_TWO_TO_63 = 9223372036854775808.0; /* above every int64 */

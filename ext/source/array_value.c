@@ -293,8 +293,6 @@ npyx_status npyext_array_value_append_json(npyext_array_value *value, const npyx
 
 /* ---- streamed into files and archives ---- */
 
-/* Arrays that are SQL values, streamed into files and archives. */
-
 static bool is_fortran(const npyx_array *array) {
     return npyx_header_npy_is_fortran(array->ndim, array->shape, array->fortran_order);
 }
@@ -355,10 +353,11 @@ npyx_status npyext_member_name(sqlite3_value *value, npyx_value *name, npyx_erro
     return value == NULL ? NPYX_OK : npyext_value_text(value, name, error);
 }
 
-/* ---- one array of an open archive ---- */
-
-/* The array of an archive that a member argument chooses: which one that is, the array as a .npy, and what
- * the planner can learn of it. */
+/* ---- one array of an open archive ----
+ *
+ * The array of an archive that a member argument chooses: which one that is, the array as a .npy, and what
+ * the planner can learn of it.
+ */
 
 npyx_status npyext_member_check(const npyext_argument *member, npyx_error *error) {
     int64_t index;

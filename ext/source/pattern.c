@@ -5,9 +5,7 @@
 #include "io/file_system.h"
 #include "io/remote.h"
 
-/* ---- the list of paths ---- */
-
-/* The list of the paths of a source: copies in an arena, sorted with a key beside each pointer. */
+/* ---- the list of paths: copies in an arena, sorted with a key beside each pointer ---- */
 
 npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error) {
     npyx_host *host = paths->arena.host;
@@ -78,10 +76,10 @@ static npyx_status paths_sort(npyext_paths *paths, size_t first, size_t shared_n
     return status;
 }
 
-/* ---- matching a name to one part ---- */
-
-/* Matches a name to one part of a pattern, without recursion: what may have to be tried again is one
- * position, that of the latest `*`. */
+/* ---- matching a name to one part of a pattern ----
+ *
+ * Without recursion: what may have to be tried again is one position, that of the latest `*`.
+ */
 
 /* Whether there is one of these characters, or a bracket that is closed: an unclosed [ is an ordinary
  * character. */

@@ -81,10 +81,11 @@ void npyext_aggregate_final(sqlite3_context *context) {
     aggregate->clear(group);
 }
 
-/* ---- rows ---- */
-
-/* npy_stack and npy_records: each row of the group becomes a row of the array, from one value or from one for
- * each field. */
+/* ---- rows ----
+ *
+ * npy_stack and npy_records: each row of the group becomes a row of the array, from one value or from one for
+ * each field.
+ */
 
 typedef struct rows_group {
     npyext_group group;
@@ -186,9 +187,7 @@ const npyext_aggregate npyext_npy_records = {.caller = {"npy_records", "npy_reco
                                              .finish = records_finish,
                                              .clear = rows_clear};
 
-/* ---- archives ---- */
-
-/* npz_archive and ten_archive: an archive of the arrays of a group. */
+/* ---- npz_archive and ten_archive: an archive of the arrays of a group ---- */
 
 typedef struct archive_group {
     npyext_group group;

@@ -174,9 +174,7 @@ npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int
     return NPYX_OK;
 }
 
-/* ---- items to blocks ---- */
-
-/* The first steps of a conversion: items to blocks in one form, and blocks from form to form. */
+/* ---- the first steps of a conversion: items to blocks in one form, and blocks from form to form ---- */
 
 npyx_form npyx_block_form(npyx_type type) {
     return type < NPYX_U8                         ? NPYX_FORM_I64
@@ -391,9 +389,7 @@ static convert_recast *convert_recaster(npyx_form from, npyx_type to, npyx_form 
                                             : recasters[from][*form];
 }
 
-/* ---- blocks to items ---- */
-
-/* The last step of a conversion: blocks to items, with a check that every value fits. */
+/* ---- the last step of a conversion: blocks to items, with a check that every value fits ---- */
 
 /* Each loop runs to the end, whatever it meets, and reports only whether all fit. */
 #define STORER(name, source_type, source, target_type, expression, misfit)                                   \

@@ -256,9 +256,7 @@ npyx_status npyx_encode_value(npyx_host *host, const npyx_dtype *dtype, const np
     }
 }
 
-/* ---- what a text holds ---- */
-
-/* What a JSON text holds, and the dtype that follows from it. */
+/* ---- what a JSON text holds, and the dtype that follows from it ---- */
 
 _Static_assert(sizeof((npyx_json_form *)0)->shape / sizeof(int64_t) == NPYX_MAX_NDIM, "room for every axis");
 

@@ -326,9 +326,7 @@ npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops
     return status;
 }
 
-/* ---- structures ---- */
-
-/* Items that are not subtracted are compared field by field, many items at a time. */
+/* ---- structures: field by field, many items at a time ---- */
 
 /* The size of the largest number; items are gathered side by side for npyx_chunk_load. */
 enum { MAX_NUMBER_NBYTES = 32 };

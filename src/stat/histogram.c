@@ -214,8 +214,6 @@ npyx_status npyx_histogram_make(npyx_histogram *histogram, const npyx_bins *bins
 
 /* ---- bins as they are requested ---- */
 
-/* Bins as they are requested. */
-
 npyx_status npyx_bins_set_count(npyx_bins *bins, int64_t nbins, npyx_error *error) {
     bool is_less = nbins < 1;
     if (is_less || nbins > NPYX_MAX_NBINS)

@@ -203,9 +203,7 @@ int64_t npyx_place(const npyx_placing *placing, double value) {
     return bin + (value >= edges[bin + 1] && bin != nbins - 1);
 }
 
-/* ---- the loops over items ---- */
-
-/* The inner loops over items: a chunk is loaded, its bins are found, and these are counted. */
+/* ---- the inner loops over items: a chunk is loaded, its bins are found, and these are counted ---- */
 
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
