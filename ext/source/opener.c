@@ -322,8 +322,8 @@ static bool is_zip_by_name(const char *path) {
  * they would not be kept until they are wanted. */
 static npyx_status files_expect(npyext_connection *connection, npyext_files *files, size_t index,
                                 npyx_error *error) {
-    npyx_remote_wish wishes[NPYX_REMOTE_AHEAD_NFILES_MOST];
-    int64_t nwishes = 0, most = files->nexpected + 1;
+    npyx_remote_request requests[NPYX_REMOTE_AHEAD_NFILES_MOST];
+    int64_t nrequests = 0, most = files->nexpected + 1;
     int64_t nbytes = connection->host.counters.remote_bytes;
     if ((int64_t)index < files->nexpected)
         return NPYX_OK;
@@ -332,21 +332,21 @@ static npyx_status files_expect(npyext_connection *connection, npyext_files *fil
     if (nbytes - files->expected_at > NPYX_REMOTE_KEPT_NBYTES / 4)
         most = 1;
     files->expected_at = nbytes;
-    for (size_t i = index; i < files->paths.npaths && nwishes < most; i++) {
+    for (size_t i = index; i < files->paths.npaths && nrequests < most; i++) {
         const npyext_part part = npyext_files_part(files, i);
         bool is_range = part.is_range && part.nbytes <= NPYX_REMOTE_RANGE_NBYTES;
-        npyx_remote_wish wish = {.url = files->paths.paths[i], .nbytes = 1};
+        npyx_remote_request request = {.url = files->paths.paths[i], .nbytes = 1};
         if (is_range) {
-            wish.off = part.off;
-            wish.nbytes = part.nbytes;
+            request.off = part.off;
+            request.nbytes = part.nbytes;
         }
-        wish.with_end = !part.is_range && is_zip_by_name(wish.url);
+        request.with_end = !part.is_range && is_zip_by_name(request.url);
         files->nexpected = (int64_t)i + 1;
-        bool is_worth_it = is_range || wish.with_end || files->paths.npaths > 1;
-        if (npyx_path_is_url(wish.url) && part.recipe == NULL && is_worth_it)
-            wishes[nwishes++] = wish;
+        bool is_worth_it = is_range || request.with_end || files->paths.npaths > 1;
+        if (npyx_path_is_url(request.url) && part.recipe == NULL && is_worth_it)
+            requests[nrequests++] = request;
     }
-    return npyx_remote_expect(&connection->host, wishes, nwishes, error);
+    return npyx_remote_expect(&connection->host, requests, nrequests, error);
 }
 
 /* Takes file number index if it was opened ahead; NPYX_DONE if it was not. Opening ahead begins after a few

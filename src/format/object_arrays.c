@@ -27,7 +27,7 @@ static npyx_status tree_visit(tree_walk *w, npyx_object *object);
 
 /* ---- memory ---- */
 
-static npyx_status tree_told(tree_walk *w, npyx_status status) {
+static npyx_status tree_explain_toobig(tree_walk *w, npyx_status status) {
     if (status != NPYX_TOOBIG)
         return status;
     return npyx_fail(
@@ -37,7 +37,7 @@ static npyx_status tree_told(tree_walk *w, npyx_status status) {
 }
 
 static npyx_status tree_alloc(tree_walk *w, size_t nbytes, void **block) {
-    NPYX_TRY(tree_told(w, npyx_budget_spend(w->budget, nbytes, w->error)));
+    NPYX_TRY(tree_explain_toobig(w, npyx_budget_spend(w->budget, nbytes, w->error)));
     *block = npyx_arena_alloc(w->arena, nbytes);
     return npyx_check_memory(*block, w->error);
 }
@@ -103,7 +103,7 @@ static npyx_status tree_enter(tree_walk *w, const npyx_object *key, uint32_t num
     else
         work_nbytes = tree_put_key(&w->name, key);
     NPYX_TRY(npyx_buffer_check(&w->name, w->error));
-    NPYX_TRY(tree_told(w, npyx_budget_work(w->budget, work_nbytes, w->error)));
+    NPYX_TRY(tree_explain_toobig(w, npyx_budget_work(w->budget, work_nbytes, w->error)));
     npyx_status status = tree_visit(w, part);
     w->name.nbytes = nbytes;
     return status;
@@ -116,7 +116,7 @@ static npyx_status tree_add(tree_walk *w, npyx_found_array array) {
     enum { LISTED_NBYTES = 5 * sizeof array };
     npyx_found_arrays *found = w->found;
     void *name = NULL;
-    NPYX_TRY(tree_told(w, npyx_budget_spend(w->budget, LISTED_NBYTES, w->error)));
+    NPYX_TRY(tree_explain_toobig(w, npyx_budget_spend(w->budget, LISTED_NBYTES, w->error)));
     NPYX_TRY(tree_alloc(w, w->name.nbytes, &name));
     if (w->name.nbytes > 0)
         memcpy(name, w->name.bytes, w->name.nbytes);
@@ -508,7 +508,7 @@ static npyx_status tree_contents(tree_walk *w, const npyx_object *object) {
 
 /* What is in many places is gone through in each, if arrays are in it: their names differ. */
 static npyx_status tree_visit(tree_walk *w, npyx_object *object) {
-    NPYX_TRY(tree_told(w, npyx_budget_work(w->budget, TREE_VISIT_NBYTES, w->error)));
+    NPYX_TRY(tree_explain_toobig(w, npyx_budget_work(w->budget, TREE_VISIT_NBYTES, w->error)));
     if (object->kind < NPYX_OBJECT_LIST || object->is_barren)
         return NPYX_OK;
     for (int i = 0; i < w->depth; i++) {
