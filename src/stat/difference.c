@@ -177,18 +177,10 @@ typedef struct difference_block {
     uint8_t room[]; /* for the second side's bytes, at any alignment within a page */
 } difference_block;
 
-enum { DIFFERENCE_PAGE_NBYTES = 4096 };
-
 /* The offset of the second side's item number position. */
 static int64_t off_of_others(const difference_walk *w, int64_t position) {
     const npyx_view *b = w->given[1].view;
     return b->off + position * b->dtype->itemsize;
-}
-
-/* Room congruent to the file modulo a page (io/read_ahead.c). */
-static uint8_t *room_for_others(const difference_walk *w, difference_block *block, int64_t off) {
-    size_t shift = (size_t)(w->given[1].source->file_off + off) - (size_t)(uintptr_t)block->room;
-    return block->room + (shift & (DIFFERENCE_PAGE_NBYTES - 1));
 }
 
 static void difference_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes,
@@ -199,7 +191,8 @@ static void difference_run(const void *ctx, int64_t first, const uint8_t *bytes,
     int64_t nelem = (int64_t)nbytes / w->how.dtypes[0]->itemsize, other_off = off_of_others(w, first);
     block->others = NULL;
     if (other->is_concurrent)
-        block->others = other->ops->read_aside(other, other_off, room_for_others(w, block, other_off),
+        block->others = other->ops->read_aside(other, other_off,
+                                               npyx_congruent_room(block->room, other->file_off + other_off),
                                                (size_t)(nelem * w->how.dtypes[1]->itemsize), &block->crc32);
     if (block->others != NULL)
         compare_stretch(&w->how, bytes, block->others, nelem, w->stops_early, &block->stretch);
@@ -215,7 +208,8 @@ static npyx_status add_block(difference_walk *w, difference_block *own, npyx_err
     if (block != NULL && block->others != NULL) {
         NPYX_TRY(other->ops->account(other, off, block->others, nbytes, block->crc32, error));
     } else {
-        NPYX_TRY(npyx_source_window(other, off, nbytes, room_for_others(w, own, off), &own->others, error));
+        NPYX_TRY(npyx_source_window(other, off, nbytes, npyx_congruent_room(own->room, other->file_off + off),
+                                    &own->others, error));
         compare_stretch(&w->how, blocks->items, own->others, nelem, w->stops_early, &own->stretch);
         block = own;
     }
@@ -272,7 +266,7 @@ static npyx_status walk_through(difference_walk *w, int *faulty, npyx_error *err
         b->dtype->itemsize > 2 * NPYX_WORK_NBYTES / nelem ? INT64_MAX : nelem * b->dtype->itemsize;
     if (others_nbytes == INT64_MAX || !npyx_view_is_contiguous(a) || !npyx_view_is_contiguous(b))
         return walk_by_items(w, faulty, error);
-    size_t block_nbytes = sizeof(difference_block) + (size_t)others_nbytes + DIFFERENCE_PAGE_NBYTES;
+    size_t block_nbytes = sizeof(difference_block) + (size_t)others_nbytes + NPYX_PAGE_NBYTES;
     difference_block *own = npyx_alloc(host, block_nbytes);
     NPYX_TRY(npyx_check_memory(own, error));
     npyx_status status = walk_by_blocks(w, own, block_nbytes, faulty, error);
