@@ -140,9 +140,7 @@ npyx_status npyext_connection_writes_disk(npyext_connection *connection, bool *d
     return npyext_fail_code(code, error);
 }
 
-/* ---- counters ---- */
-
-/* What all connections of this process have counted together. */
+/* ---- what all connections of this process have counted together ---- */
 
 enum { NCOUNTERS = sizeof(npyx_counters) / sizeof(int64_t) };
 

@@ -148,6 +148,11 @@ int npyext_connection_new(sqlite3 *db, npyext_entry_point entry_point, npyext_co
                           char **message);
 void npyext_connection_release(npyext_connection *connection);
 
+/* How many bytes the host allows a value in SQLite. */
+static inline uint32_t npyext_max_nbytes(const npyext_connection *connection) {
+    return (uint32_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+}
+
 /* Adds what the connection has counted since the last time to the sums of the process. Called where a native
  * loop looks for interrupts, and at the end of what may have read files. */
 void npyext_counters_share(npyext_connection *connection);

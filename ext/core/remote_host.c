@@ -235,7 +235,7 @@ static npyx_status host_glob(void *ctx, npyx_remote *remote, const char *pattern
 }
 
 static int64_t host_max_nbytes(void *ctx) {
-    return sqlite3_limit(((npyext_connection *)ctx)->db, SQLITE_LIMIT_LENGTH, -1);
+    return npyext_max_nbytes(ctx);
 }
 
 npyx_status npyext_remote_attach(npyext_connection *connection, npyx_error *error) {

@@ -78,13 +78,13 @@ static npyx_status check_scope(const npyext_policy *policy, sqlite3_value *argum
     NPYX_TRY(npyext_value_read(argument, &scope, error));
     if (scope.kind != NPYX_VALUE_TEXT || scope.nbytes != sizeof known - 1 ||
         memcmp(scope.bytes, known, scope.nbytes) != 0)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "the argument must be 'process' (for the sums over all connections), or left out");
+        return npyx_refuse(error,
+                           "the argument must be 'process' (for the sums over all connections), or left out");
     if (policy->entry_point == NPYEXT_ENTRY_BLOB)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "'process' would show what other connections have read, but npyext was loaded by "
-                         "%s, which reveals nothing about files",
-                         npyext_entry_name(policy->entry_point));
+        return npyx_refuse(error,
+                           "'process' would show what other connections have read, but npyext was loaded by "
+                           "%s, which reveals nothing about files",
+                           npyext_entry_name(policy->entry_point));
     return NPYX_OK;
 }
 

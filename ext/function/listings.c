@@ -454,7 +454,7 @@ static void file_array(sqlite3_context *context, npyext_cursor *cursor) {
         return;
     }
     npyx_buffer_reset(out);
-    out->limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    out->limit_nbytes = npyext_max_nbytes(connection);
     if (scan->opened.cached != NULL) {
         const npyext_handle handle = {
             .path = scan->path,

@@ -213,8 +213,8 @@ static npyx_status check_one_file(const npyext_files *files, npyx_error *error) 
     size_t nfiles = npyext_files_count(files);
     if (nfiles == 1)
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "matches %zu files; npy_compare takes one on each side, or two patterns", nfiles);
+    return npyx_refuse(error, "matches %zu files; npy_compare takes one on each side, or two patterns",
+                       nfiles);
 }
 
 /* Lists the open parts of a pattern's files. Polls the host. */

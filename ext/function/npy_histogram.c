@@ -8,7 +8,7 @@
 enum { DEFAULT_NBINS = 10 };
 
 typedef struct histogram_cursor {
-    npyext_rows_cursor base;
+    npyext_array_rows_cursor base;
     int64_t bin;
     uint64_t greatest; /* of the counts */
     npyx_bins bins;
@@ -34,12 +34,11 @@ static npyx_status read_range(npyx_bins *bins, const npyext_argument *arguments,
     if (!has_lo && !has_hi)
         return NPYX_OK;
     if (!has_lo || !has_hi)
-        return npyx_fail(error, NPYX_INVALID, -1, "range_lo and range_hi go together; %s is missing",
-                         names[has_lo]);
+        return npyx_refuse(error, "range_lo and range_hi go together; %s is missing", names[has_lo]);
     for (int k = 0; k < 2; k++) {
         bool is_real = given[k].type == SQLITE_FLOAT;
         if (!is_real && given[k].type != SQLITE_INTEGER)
-            return npyx_fail(error, NPYX_INVALID, -1, "%s must be a number", names[k]);
+            return npyx_refuse(error, "%s must be a number", names[k]);
         ends[k] = (npyx_operand){.is_real = is_real, .integer = given[k].integer, .real = given[k].real};
     }
     return npyx_bins_set_range(bins, ends[0], ends[1], error);
@@ -61,8 +60,8 @@ static npyx_status read_bins(npyext_cursor *cursor, npyx_error *error) {
     else if (npyext_argument_is_whole(argument, &nbins))
         NPYX_TRY(npyx_bins_set_count(bins, nbins, error));
     else
-        return npyx_fail(
-            error, NPYX_INVALID, -1,
+        return npyx_refuse(
+            error,
             "bins must be the number of bins (an INTEGER) or a JSON array of edges, as in '[0, 0.5, 10]'");
     return read_range(bins, scan->arguments, error);
 }
@@ -92,10 +91,10 @@ static npyx_status histogram_next_bin(npyext_cursor *base, npyx_error *error) {
 }
 
 /* The counts stay until those of the next array take their place. */
-static const npyext_rows_methods histogram_rows = {.read_arguments = read_bins,
-                                                   .begin_array = histogram_make,
-                                                   .next_row = histogram_next_bin,
-                                                   .close = histogram_close};
+static const npyext_array_rows_methods histogram_rows = {.read_arguments = read_bins,
+                                                         .begin_array = histogram_make,
+                                                         .next_row = histogram_next_bin,
+                                                         .close = histogram_close};
 
 /* Draws the count in block characters, of which the last may be one to seven eighths wide. The greatest count
  * has BAR_WIDTH of them, and any count above 0 at least an eighth of one. */
@@ -147,5 +146,5 @@ const npyext_function npyext_npy_histogram = {
     .key = ", bin",
     .estimated_nrows = DEFAULT_NBINS,
     .open = histogram_open,
-    NPYEXT_ROWS(histogram_cursor, histogram_rows),
+    NPYEXT_ARRAY_ROWS(histogram_cursor, histogram_rows),
 };

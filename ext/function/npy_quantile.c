@@ -7,7 +7,7 @@
 enum { QUANTILE_DEFAULT_N = 5 }; /* the least, the quartiles, the greatest */
 
 typedef struct quantile_cursor {
-    npyext_rows_cursor base;
+    npyext_array_rows_cursor base;
     /* for the call */
     npyx_arena arena;
     npyx_quantile_method method;
@@ -79,12 +79,12 @@ static npyx_status quantile_begin_array(npyext_cursor *base, npyx_error *error) 
     const npyext_selection *selection = &cursor->base.base.selection;
     const bool *axes;
     bool room[NPYX_MAX_NDIM];
-    NPYX_TRY(npyext_rows_axes(base, room, &axes, error));
+    NPYX_TRY(npyext_array_rows_axes(base, room, &axes, error));
     const npyx_quantiles_options options = {.axes = axes,
                                             .method = cursor->method,
                                             .list = cursor->list,
                                             .nquantiles = cursor->n,
-                                            .labels = npyext_rows_labels(base)};
+                                            .labels = npyext_array_rows_labels(base)};
     cursor->at = cursor->n;
     return npyx_quantiles_begin(&cursor->quantiles, selection->payload, &selection->view, &options, error);
 }
@@ -117,8 +117,8 @@ static npyx_status quantile_next_row(npyext_cursor *base, npyx_error *error) {
     return quantile_check_items(cursor, error);
 }
 
-static const npyext_rows_methods quantile_rows = {quantile_read_arguments, quantile_begin_array,
-                                                  quantile_next_row, quantile_end_array, quantile_close};
+static const npyext_array_rows_methods quantile_rows = {
+    quantile_read_arguments, quantile_begin_array, quantile_next_row, quantile_end_array, quantile_close};
 
 /* ---- columns ---- */
 
@@ -130,7 +130,7 @@ QUANTILE_RESULT(quantile_field_name, quantiles->view.dtype->type == NPYX_STRUCT,
                 quantiles->leaves[quantiles->leaf].name, -1, SQLITE_TRANSIENT)
 QUANTILE_RESULT(quantile_at, quantiles->has_axes, npyext_result_coordinate, cursor, &quantiles->view,
                 quantiles->is_kept, quantiles->coordinate)
-QUANTILE_RESULT(quantile_label, true, npyext_rows_result_label, cursor, quantiles->label)
+QUANTILE_RESULT(quantile_label, true, npyext_array_rows_result_label, cursor, quantiles->label)
 QUANTILE_RESULT(quantile_q, true, sqlite3_result_double, at_hand->list[at_hand->at].q)
 
 static void quantile_put(sqlite3_context *context, npyext_cursor *base, const quantile_cursor *cursor) {
@@ -165,7 +165,7 @@ static const npyext_column quantile_columns[] = {
     NPYEXT_HIDDEN("label BLOB", 0, quantile_label),
     NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
-    NPYEXT_ARRAY_KEY(npyext_rows_result_key),
+    NPYEXT_ARRAY_KEY(npyext_array_rows_result_key),
 };
 
 const npyext_function npyext_npy_quantile = {
@@ -174,5 +174,5 @@ const npyext_function npyext_npy_quantile = {
     .has_error_column = true,
     .estimated_nrows = QUANTILE_DEFAULT_N,
     .open = quantile_open,
-    NPYEXT_ROWS(quantile_cursor, quantile_rows),
+    NPYEXT_ARRAY_ROWS(quantile_cursor, quantile_rows),
 };

@@ -34,8 +34,7 @@ static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_err
         if (scan->plan.order != NPYEXT_OWN_ORDER)
             npyx_view_orient(view, 1, scan->plan.order == NPYEXT_DESCENDING);
         npyx_reader_clear(&rows->reader);
-        npyx_reader_init(&rows->reader, selection->payload, view,
-                         sqlite3_limit(scan->connection->db, SQLITE_LIMIT_LENGTH, -1));
+        npyx_reader_init(&rows->reader, selection->payload, view, npyext_max_nbytes(scan->connection));
         rows->needs_swap = npyx_element_needs_swap(npyext_selection_dtype(selection));
     }
     NPYX_TRY(npyext_value_filter_check_rows(&items->filter, view, npyext_selection_dtype(selection), error));
@@ -178,7 +177,7 @@ static void rows_result_array(sqlite3_context *context, npyext_cursor *cursor) {
     if (!rows_has_bytes(context, cursor))
         return;
     npy->nbytes = rows->header_nbytes;
-    npy->limit_nbytes = (size_t)sqlite3_limit(cursor->scan.connection->db, SQLITE_LIMIT_LENGTH, -1);
+    npy->limit_nbytes = npyext_max_nbytes(cursor->scan.connection);
     if (rows->header_nbytes == 0) {
         npyx_buffer_reset(npy);
         npyx_header_npy_append(npyext_selection_dtype(&cursor->selection), rows_item_ndim(view),

@@ -16,7 +16,7 @@ enum { NEEDS_MOMENTS = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_MOMENTS };
 enum { STATS_MIN = 8, STATS_MAX, STATS_MEAN, STATS_MEDIAN = 28 };
 
 typedef struct stats_cursor {
-    npyext_rows_cursor base;
+    npyext_array_rows_cursor base;
     npyx_reduction reduction;
     int64_t label, coordinate; /* of the current row, in the reduction's group */
     int leaf;
@@ -40,7 +40,7 @@ static npyx_status begin_medians(stats_cursor *stats, const bool *axes, npyx_err
                                             .list = &stats->median,
                                             .nquantiles = 1,
                                             .takes_any = true,
-                                            .labels = npyext_rows_labels(&stats->base.base)};
+                                            .labels = npyext_array_rows_labels(&stats->base.base)};
     stats->median = (npyx_quantile){.q = 0.5};
     return npyx_quantiles_begin(&stats->medians, selection->payload, &selection->view, &options, error);
 }
@@ -51,13 +51,13 @@ static npyx_status begin_reduction(npyext_cursor *cursor, npyx_error *error) {
     int needs = stats->base.base.scan.plan.needs;
     const bool *axes;
     bool room[NPYX_MAX_NDIM];
-    NPYX_TRY(npyext_rows_axes(cursor, room, &axes, error));
+    NPYX_TRY(npyext_array_rows_axes(cursor, room, &axes, error));
     npyx_reduction_options options = {.axes = axes,
                                       .is_in_order = (needs & NPYEXT_NEEDS_PLACE) != 0,
                                       .wants_crc32 = (needs & NPYEXT_NEEDS_CRC) != 0,
                                       .skips_items = (needs & NPYEXT_NEEDS_ITEMS) == 0,
                                       .skips_moments = (needs & NPYEXT_NEEDS_MOMENTS) == 0,
-                                      .labels = npyext_rows_labels(cursor)};
+                                      .labels = npyext_array_rows_labels(cursor)};
     stats->label = stats->coordinate = stats->leaf = 0;
     NPYX_TRY(npyx_reduction_begin(&stats->reduction, selection->payload, &selection->view, &options, error));
     return needs & NPYEXT_NEEDS_MEDIAN ? begin_medians(stats, axes, error) : NPYX_OK;
@@ -170,7 +170,7 @@ static npyx_status next_row(npyext_cursor *cursor, npyx_error *error) {
     return check_items(stats, error);
 }
 
-static const npyext_rows_methods stats_rows = {
+static const npyext_array_rows_methods stats_rows = {
     .begin_array = begin_reduction, .next_row = next_row, .end_array = end_reduction};
 
 /* The statistics of the current row; NULL if that is an error's. */
@@ -203,7 +203,7 @@ STATS_RESULT(stats_field_name, reduction->view.dtype->type == NPYX_STRUCT, sqlit
              reduction->leaves[at_hand->leaf].name, -1, SQLITE_TRANSIENT)
 STATS_RESULT(stats_at, reduction->has_axes, npyext_result_coordinate, cursor, &reduction->view,
              reduction->is_kept, reduction->first_coordinate + at_hand->coordinate)
-STATS_RESULT(stats_label, true, npyext_rows_result_label, cursor, at_hand->label)
+STATS_RESULT(stats_label, true, npyext_array_rows_result_label, cursor, at_hand->label)
 STATS_RESULT(stats_dtype, true, npyext_result_dtype, cursor, reduction->leaves[at_hand->leaf].view.dtype)
 
 /* What the row is about, before axes are reduced: a field's subarrays are axes, as in NumPy. */
@@ -279,7 +279,7 @@ static const npyext_column stats_columns[] = {
     NPYEXT_HIDDEN("shape TEXT", 0, stats_shape),
     NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
-    NPYEXT_ARRAY_KEY(npyext_rows_result_key),
+    NPYEXT_ARRAY_KEY(npyext_array_rows_result_key),
 };
 
 const npyext_function npyext_npy_stats = {
@@ -288,5 +288,5 @@ const npyext_function npyext_npy_stats = {
     .takes_objects = true,
     .has_error_column = true,
     .estimated_nrows = 1,
-    NPYEXT_ROWS(stats_cursor, stats_rows),
+    NPYEXT_ARRAY_ROWS(stats_cursor, stats_rows),
 };

@@ -10,7 +10,7 @@ enum { UNIQUE_NEEDS_FIRST = NPYEXT_NEEDS_ITEMS | NPYEXT_NEEDS_PLACE };
 enum { UNIQUE_VALUE }; /* the column that is looked up by number */
 
 typedef struct unique_cursor {
-    npyext_rows_cursor base;
+    npyext_array_rows_cursor base;
     npyx_unique unique; /* of the open array */
     int64_t at;         /* its current row */
 } unique_cursor;
@@ -20,8 +20,8 @@ static npyx_status unique_begin_array(npyext_cursor *base, npyx_error *error) {
     const npyext_selection *selection = &base->selection;
     bool wants_first = (base->scan.plan.needs & NPYEXT_NEEDS_PLACE) != 0;
     cursor->at = -1;
-    return npyx_unique_make(&cursor->unique, selection->payload, &selection->view, npyext_rows_labels(base),
-                            wants_first, error);
+    return npyx_unique_make(&cursor->unique, selection->payload, &selection->view,
+                            npyext_array_rows_labels(base), wants_first, error);
 }
 
 static void unique_end_array(npyext_cursor *cursor) {
@@ -45,7 +45,7 @@ static npyx_status unique_next_row(npyext_cursor *cursor, npyx_error *error) {
     return unique_check_item(cursor, error);
 }
 
-static const npyext_rows_methods unique_rows = {
+static const npyext_array_rows_methods unique_rows = {
     .begin_array = unique_begin_array, .next_row = unique_next_row, .end_array = unique_end_array};
 
 /* ---- columns ---- */
@@ -66,7 +66,8 @@ UNIQUE_RESULT(unique_value, true, unique_put, cursor, unique, at_hand->at)
 UNIQUE_RESULT(unique_count, true, sqlite3_result_int64, npyx_unique_count(unique, at_hand->at))
 UNIQUE_RESULT(unique_first, true, sqlite3_result_int64,
               npyx_view_file_position(&cursor->selection.view, npyx_unique_first(unique, at_hand->at)))
-UNIQUE_RESULT(unique_label, true, npyext_rows_result_label, cursor, npyx_unique_label(unique, at_hand->at))
+UNIQUE_RESULT(unique_label, true, npyext_array_rows_result_label, cursor,
+              npyx_unique_label(unique, at_hand->at))
 
 static const npyext_column unique_columns[] = {
     [UNIQUE_VALUE] = NPYEXT_OUTPUT("value", NPYEXT_NEEDS_ITEMS, unique_value),
@@ -81,7 +82,7 @@ static const npyext_column unique_columns[] = {
     NPYEXT_NAME(true, npyext_result_name),
     NPYEXT_ENTRY_COLUMNS,
     NPYEXT_ERROR_KIND(NPYEXT_NEEDS_ITEMS),
-    NPYEXT_ARRAY_KEY(npyext_rows_result_key),
+    NPYEXT_ARRAY_KEY(npyext_array_rows_result_key),
 };
 
 const npyext_function npyext_npy_unique = {
@@ -89,5 +90,5 @@ const npyext_function npyext_npy_unique = {
     NPYEXT_COLUMNS(unique_columns),
     .has_error_column = true,
     .estimated_nrows = 100,
-    NPYEXT_ROWS(unique_cursor, unique_rows),
+    NPYEXT_ARRAY_ROWS(unique_cursor, unique_rows),
 };

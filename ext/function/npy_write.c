@@ -87,17 +87,17 @@ static npyx_status check_arguments(const npyext_argument *target, const npyext_a
                                    npyx_error *error) {
     static const char usage[] = "npy_write needs a path and an array, as in npy_write('out.npy', array)";
     if (!npyext_argument_is_given(target) || array->type == 0)
-        return npyx_fail(error, NPYX_INVALID, -1, "%s", usage);
+        return npyx_refuse(error, "%s", usage);
     if (target->type != SQLITE_TEXT)
-        return npyx_fail(error, NPYX_INVALID, -1, "npy_write: the path must be a TEXT: %s", usage);
+        return npyx_refuse(error, "npy_write: the path must be a TEXT: %s", usage);
     if (strlen(target->bytes) != target->nbytes)
-        return npyx_fail(error, NPYX_INVALID, -1, "npy_write: the path contains a NUL character");
+        return npyx_refuse(error, "npy_write: the path contains a NUL character");
     if (strchr(target->bytes, '*') != NULL)
         return npyx_refuse(error, "npy_write: '%.*s' is a pattern; give the path of one file",
                            NPYX_SHOWN(target->bytes, target->nbytes, 80));
     if (array->type != SQLITE_BLOB)
-        return npyx_fail(
-            error, NPYX_INVALID, -1,
+        return npyx_refuse(
+            error,
             "npy_write: the array is %s; it must be a .npy, .npz or .ten BLOB, or a handle from npy_file",
             array->type == SQLITE_TEXT ? "a TEXT" : "a number");
     return NPYX_OK;

@@ -156,8 +156,7 @@ static void tar_result_data(sqlite3_context *context, npyext_cursor *cursor) {
     bool is_file = tar->walk.member.type == NPYX_TAR_FILE || tar->walk.member.type == NPYX_TAR_SPARSE;
     if (!tar->has_member || !tar->has_contents || !is_file)
         return;
-    cursor->scratch.limit_nbytes =
-        (size_t)sqlite3_limit(cursor->scan.connection->db, SQLITE_LIMIT_LENGTH, -1);
+    cursor->scratch.limit_nbytes = npyext_max_nbytes(cursor->scan.connection);
     if (read_data(tar, &cursor->scratch, &error) == NPYX_OK)
         npyext_result_blob(context, cursor->scratch.bytes, cursor->scratch.nbytes);
     else

@@ -34,8 +34,7 @@ static npyx_status apply_argument(npyext_selection *selection, const npyext_scan
         return NPYX_OK;
     /* an index alone is a slice of one integer, and need not be quoted */
     if (!is_text && (role != NPYEXT_SLICE || argument->type != SQLITE_INTEGER))
-        return npyx_fail(error, NPYX_INVALID, -1, "%s must be a text%s", name,
-                         role == NPYEXT_SLICE ? " or an INTEGER" : "");
+        return npyx_refuse(error, "%s must be a text%s", name, role == NPYEXT_SLICE ? " or an INTEGER" : "");
     if (role == NPYEXT_VIEW || role == NPYEXT_ASTYPE)
         NPYX_TRY(
             npyx_dtype_from_text(&selection->array.arena, argument->bytes, argument->nbytes, &dtype, error));
@@ -387,29 +386,29 @@ void npyext_result_parent(sqlite3_context *context, npyext_cursor *cursor) {
 
 /* ---- several rows for an array ---- */
 
-static const npyext_rows_methods *rows_methods_of(const npyext_cursor *cursor) {
+static const npyext_array_rows_methods *array_rows_methods_of(const npyext_cursor *cursor) {
     return function_of(cursor)->methods;
 }
 
-static void rows_end_array(npyext_cursor *cursor) {
-    if (rows_methods_of(cursor)->end_array != NULL)
-        rows_methods_of(cursor)->end_array(cursor);
-    ((npyext_rows_cursor *)cursor)->is_begun = false;
+static void array_rows_end_array(npyext_cursor *cursor) {
+    if (array_rows_methods_of(cursor)->end_array != NULL)
+        array_rows_methods_of(cursor)->end_array(cursor);
+    ((npyext_array_rows_cursor *)cursor)->is_begun = false;
 }
 
-static npyx_status rows_begin_array(npyext_cursor *cursor, bool is_again, npyx_error *error) {
-    npyext_rows_cursor *rows = (npyext_rows_cursor *)cursor;
+static npyx_status array_rows_begin_array(npyext_cursor *cursor, bool is_again, npyx_error *error) {
+    npyext_array_rows_cursor *rows = (npyext_array_rows_cursor *)cursor;
     rows->is_begun = true;
     rows->is_again = is_again;
     rows->nrows = 0;
-    return rows_methods_of(cursor)->begin_array(cursor, error);
+    return array_rows_methods_of(cursor)->begin_array(cursor, error);
 }
 
 /* Reads the labels of the argument by. */
-static npyx_status rows_read_labels(npyext_cursor *cursor, npyx_error *error) {
+static npyx_status array_rows_read_labels(npyext_cursor *cursor, npyx_error *error) {
     const npyext_scan *scan = &cursor->scan;
     const npyext_argument *by = &scan->arguments[NPYEXT_BY];
-    npyx_labels *labels = &((npyext_rows_cursor *)cursor)->labels;
+    npyx_labels *labels = &((npyext_array_rows_cursor *)cursor)->labels;
     npyext_operand operand;
     npyx_labels_clear(labels);
     if (!npyext_argument_is_given(by) || scan->has_null)
@@ -426,44 +425,44 @@ static npyx_status rows_read_labels(npyext_cursor *cursor, npyx_error *error) {
     return status;
 }
 
-npyx_status npyext_rows_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
-    rows_end_array(cursor);
+npyx_status npyext_array_rows_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
+    array_rows_end_array(cursor);
     NPYX_TRY(npyext_cursor_begin(cursor, request, error));
     if (cursor->selection.is_open)
-        return rows_begin_array(cursor, true, error);
-    npyx_status status = rows_read_labels(cursor, error);
-    if (status == NPYX_OK && rows_methods_of(cursor)->read_arguments != NULL)
-        status = rows_methods_of(cursor)->read_arguments(cursor, error);
+        return array_rows_begin_array(cursor, true, error);
+    npyx_status status = array_rows_read_labels(cursor, error);
+    if (status == NPYX_OK && array_rows_methods_of(cursor)->read_arguments != NULL)
+        status = array_rows_methods_of(cursor)->read_arguments(cursor, error);
     return status == NPYX_OK ? NPYX_OK : npyext_cursor_forget(cursor, error);
 }
 
-npyx_status npyext_rows_step(npyext_cursor *cursor, npyx_error *error) {
-    npyext_rows_cursor *rows = (npyext_rows_cursor *)cursor;
+npyx_status npyext_array_rows_step(npyext_cursor *cursor, npyx_error *error) {
+    npyext_array_rows_cursor *rows = (npyext_array_rows_cursor *)cursor;
     bool was_begun = rows->is_begun;
-    npyx_status status = was_begun ? rows_methods_of(cursor)->next_row(cursor, error)
+    npyx_status status = was_begun ? array_rows_methods_of(cursor)->next_row(cursor, error)
                                    : npyext_cursor_next_array(cursor, error);
     if (status == NPYX_OK && !was_begun) {
-        status = rows_begin_array(cursor, false, error);
+        status = array_rows_begin_array(cursor, false, error);
         if (status == NPYX_OK)
             return NPYX_DONE;
     }
     if (status != NPYX_OK)
-        rows_end_array(cursor);
+        array_rows_end_array(cursor);
     if (status != NPYX_OK && status != NPYX_DONE)
         npyext_selection_close(&cursor->selection);
     rows->nrows += status != NPYX_DONE; /* the row of an error differs from the one before it */
     return status;
 }
 
-void npyext_rows_close(npyext_cursor *cursor) {
-    rows_end_array(cursor);
-    npyx_labels_clear(&((npyext_rows_cursor *)cursor)->labels);
-    if (rows_methods_of(cursor)->close != NULL)
-        rows_methods_of(cursor)->close(cursor);
+void npyext_array_rows_close(npyext_cursor *cursor) {
+    array_rows_end_array(cursor);
+    npyx_labels_clear(&((npyext_array_rows_cursor *)cursor)->labels);
+    if (array_rows_methods_of(cursor)->close != NULL)
+        array_rows_methods_of(cursor)->close(cursor);
 }
 
-npyx_status npyext_rows_axes(const npyext_cursor *cursor, bool room[NPYX_MAX_NDIM], const bool **axes,
-                             npyx_error *error) {
+npyx_status npyext_array_rows_axes(const npyext_cursor *cursor, bool room[NPYX_MAX_NDIM], const bool **axes,
+                                   npyx_error *error) {
     const npyext_argument *axis = &cursor->scan.arguments[NPYEXT_AXIS];
     *axes = npyext_argument_is_given(axis) ? room : NULL;
     if (*axes == NULL)
@@ -473,13 +472,13 @@ npyx_status npyext_rows_axes(const npyext_cursor *cursor, bool room[NPYX_MAX_NDI
                                 error);
 }
 
-void npyext_rows_result_label(sqlite3_context *context, npyext_cursor *cursor, int64_t label) {
-    const npyx_labels *labels = npyext_rows_labels(cursor);
+void npyext_array_rows_result_label(sqlite3_context *context, npyext_cursor *cursor, int64_t label) {
+    const npyx_labels *labels = npyext_array_rows_labels(cursor);
     if (labels != NULL)
         npyext_result_item(context, cursor, labels->dtype, labels->items + label * labels->dtype->itemsize);
 }
 
-void npyext_rows_result_key(sqlite3_context *context, npyext_cursor *cursor) {
+void npyext_array_rows_result_key(sqlite3_context *context, npyext_cursor *cursor) {
     uint64_t key = (uint64_t)npyext_scan_array_key(&cursor->scan);
-    sqlite3_result_int64(context, (int64_t)(key + (uint64_t)((npyext_rows_cursor *)cursor)->nrows));
+    sqlite3_result_int64(context, (int64_t)(key + (uint64_t)((npyext_array_rows_cursor *)cursor)->nrows));
 }

@@ -4,10 +4,11 @@
 #include "item/convert.h"
 #include "item/encode.h"
 
-/* ---- the filter ---- */
-
-/* Comparisons with whole blocks: which terms of a plan can be judged without affinities, and a bit for each
- * item that they let pass. */
+/* ---- the filter ----
+ *
+ * Comparisons with whole blocks: which terms of a plan can be judged without affinities, and a bit for each
+ * item that they let pass.
+ */
 
 /* False for a value that is not a number. */
 static bool read_operand(sqlite3_value *value, npyx_operand *operand) {
@@ -124,10 +125,11 @@ npyx_status npyext_value_filter_check_rows(const npyext_value_filter *filter, co
     npyx_buffer_append_char(&slice, ':');
     for (int axis = 1; axis < view->ndim; axis++)
         npyx_buffer_append_text(&slice, ", 0");
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "rows are JSON here (shape %s); compare elements with npy_elements, or choose a column "
-                     "with the slice '%s'",
-                     npyx_buffer_text(&shape), npyx_buffer_text(&slice));
+    return npyx_refuse(
+        error,
+        "rows are JSON here (shape %s); compare elements with npy_elements, or choose a column "
+        "with the slice '%s'",
+        npyx_buffer_text(&shape), npyx_buffer_text(&slice));
 }
 
 /* Reserves an item for each text that items are to equal; false if the texts say nothing about the items. */
@@ -245,7 +247,7 @@ npyx_status npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool i
     items->position = items->block_end = items->plain_end = 0;
     items->fault.status = NPYX_OK;
     items->plain_type = ndim > 0 ? NPYX_NTYPES : npyext_plain_type(dtype);
-    items->base.scratch.limit_nbytes = (size_t)sqlite3_limit(scan->connection->db, SQLITE_LIMIT_LENGTH, -1);
+    items->base.scratch.limit_nbytes = npyext_max_nbytes(scan->connection);
     if (is_filtered)
         value_filter_begin(&items->filter, dtype);
     items->is_filtered = is_filtered && items->filter.nfilters > 0;

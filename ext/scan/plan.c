@@ -115,11 +115,14 @@ static void estimate(planning *p, npyext_column_kind kind, int op) {
     p->nrows_out *= selected;
 }
 
+/* Whether SQLite has sqlite3_vtab_rhs_value and sqlite3_vtab_in, and passes LIMIT on: since 3.38. */
+static bool has_rhs_values(void) {
+    return sqlite3_libversion_number() >= 3038000;
+}
+
 static bool plan_is_literal(sqlite3_index_info *info, int i) {
     sqlite3_value *value = NULL;
-    /* before 3.38 there is no sqlite3_vtab_rhs_value */
-    return sqlite3_libversion_number() >= 3038000 && sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK &&
-           value != NULL;
+    return has_rhs_values() && sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK && value != NULL;
 }
 
 static void plan_add_term(planning *p, int constraint, int op, bool is_only_judged) {
@@ -157,9 +160,7 @@ static void look_ahead(planning *p, npyext_connection *connection) {
     const int *constraint_of = p->constraint_of;
     sqlite3_value *source = NULL, *member = NULL;
     bool has_member = constraint_of[NPYEXT_MEMBER] >= 0;
-    /* before 3.38 there is no sqlite3_vtab_rhs_value */
-    if (p->function->row == NPYEXT_ROW_OF_ARRAY || constraint_of[NPYEXT_SOURCE] < 0 ||
-        sqlite3_libversion_number() < 3038000)
+    if (p->function->row == NPYEXT_ROW_OF_ARRAY || constraint_of[NPYEXT_SOURCE] < 0 || !has_rhs_values())
         return;
     if (sqlite3_vtab_rhs_value(p->info, constraint_of[NPYEXT_SOURCE], &source) != SQLITE_OK ||
         (has_member && sqlite3_vtab_rhs_value(p->info, constraint_of[NPYEXT_MEMBER], &member) != SQLITE_OK))
@@ -198,8 +199,8 @@ static int take_arguments(planning *p, npyext_connection *connection) {
 
 bool npyext_is_doubtful(sqlite3_index_info *info, int i) {
     const struct sqlite3_index_constraint *constraints = info->aConstraint;
-    /* before 3.38 there is no way to ask; the bug is in newer ones */
-    if (constraints[i].op != SQLITE_INDEX_CONSTRAINT_EQ || sqlite3_libversion_number() < 3038000 ||
+    /* where there is no way to ask, there is no such bug */
+    if (constraints[i].op != SQLITE_INDEX_CONSTRAINT_EQ || !has_rhs_values() ||
         sqlite3_vtab_in(info, i, -1) || plan_is_literal(info, i))
         return false;
     for (int j = 0; j < info->nConstraint; j++) {
@@ -213,7 +214,7 @@ bool npyext_is_doubtful(sqlite3_index_info *info, int i) {
 bool npyext_takes_text(sqlite3_index_info *info, int i, int *op) {
     bool is_equality = *op == SQLITE_INDEX_CONSTRAINT_EQ;
     if (sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") != 0 || npyext_is_doubtful(info, i) ||
-        (is_equality && sqlite3_libversion_number() < 3038000))
+        (is_equality && !has_rhs_values()))
         return false;
     if (is_equality && sqlite3_vtab_in(info, i, -1) && sqlite3_vtab_in(info, i, 1))
         *op = NPYEXT_OP_IN;
@@ -365,8 +366,6 @@ void npyext_plan_read(npyext_plan *plan, const char *sentence) {
 
 /* ---- LIMIT and OFFSET ---- */
 
-/* LIMIT and OFFSET in a plan. */
-
 static bool is_window(int op) {
     return op >= SQLITE_INDEX_CONSTRAINT_LIMIT && op <= SQLITE_INDEX_CONSTRAINT_OFFSET;
 }
@@ -394,8 +393,7 @@ static bool is_exact(sqlite3_index_info *info) {
 }
 
 void npyext_take_window(sqlite3_index_info *info, npyext_plan *plan) {
-    /* SQLite passes them on since 3.38 */
-    if (sqlite3_libversion_number() < 3038000 || !is_exact(info))
+    if (!has_rhs_values() || !is_exact(info))
         return;
     for (int i = 0; i < info->nConstraint && plan->nterms < NPYEXT_MAX_TERMS; i++) {
         int op = info->aConstraint[i].op;
@@ -433,10 +431,11 @@ npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv) 
                                                                            : limit_nrows + offset_nrows};
 }
 
-/* ---- ranges ---- */
-
-/* The range of an INTEGER that comparisons leave, judged as SQLite would: affinities, fractions, and numbers
- * beyond 64 bits. */
+/* ---- ranges ----
+ *
+ * The range of an INTEGER that comparisons leave, judged as SQLite would: affinities, fractions, and numbers
+ * beyond 64 bits.
+ */
 
 static const npyext_range nothing = {1, 0};
 static const double RANGE_TWO_TO_63 = 9223372036854775808.0; /* above every int64 */

@@ -23,9 +23,8 @@ static npyx_status parse_on_error(npyext_scan *scan, npyx_error *error) {
                    : npyx_refuse(error, "on_error must be 'raise', 'row' or 'skip' (one argument too many?)");
     scan->on_error = (npyext_on_error)choice;
     if (scan->on_error == NPYEXT_ROW && !has_rows)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "%s has no column `error`; on_error must be 'raise' or 'skip' here",
-                         scan->function->name);
+        return npyx_refuse(error, "%s has no column `error`; on_error must be 'raise' or 'skip' here",
+                           scan->function->name);
     return NPYX_OK;
 }
 
@@ -42,9 +41,8 @@ static npyx_status check_sources(const npyext_scan *scan, npyx_error *error) {
                              "name may mean a column of the function itself: "
                              "qualify it, as in m.path"
                            : "";
-    return npyx_fail(error, NPYX_INVALID, -1, "%s needs %s, as in %s(%s)%s", name,
-                     takes_two ? "two sources" : "a source", name,
-                     scan->function->example == NULL ? "'x.npy'" : scan->function->example, hint);
+    return npyx_refuse(error, "%s needs %s, as in %s(%s)%s", name, takes_two ? "two sources" : "a source",
+                       name, scan->function->example == NULL ? "'x.npy'" : scan->function->example, hint);
 }
 
 /* What takes a term's value: an argument or a prune; both are NULL for terms that the function reads
@@ -154,7 +152,7 @@ npyx_status npyext_scan_begin(npyext_scan *scan, const npyext_request *request, 
     NPYX_TRY(npyext_member_check(member, error));
     NPYX_TRY(npyext_files_resolve(scan->connection, &scan->arguments[NPYEXT_SOURCE], &scan->files, error));
     if (scan->files.is_handle && npyext_argument_is_given(member))
-        return npyx_fail(error, NPYX_INVALID, -1, "a handle already names one array; leave out the member");
+        return npyx_refuse(error, "a handle already names one array; leave out the member");
     return parse_on_error(scan, error);
 }
 

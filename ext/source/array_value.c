@@ -187,7 +187,7 @@ static npyx_status value_next(npyext_array_value *value, const npyx_view *view, 
     npyx_source *source = NULL;
     if (reader->source == NULL) {
         NPYX_TRY(npyext_array_value_source(value, &source, error));
-        npyx_reader_init(reader, source, view, sqlite3_limit(value->connection->db, SQLITE_LIMIT_LENGTH, -1));
+        npyx_reader_init(reader, source, view, npyext_max_nbytes(value->connection));
     }
     int64_t row = reader->first_row + reader->nrows_read;
     return row == reader->nrows ? NPYX_DONE : npyx_reader_fill(reader, row, INT64_MAX, error);
@@ -293,8 +293,6 @@ npyx_status npyext_array_value_append_json(npyext_array_value *value, const npyx
 
 /* ---- streamed into files and archives ---- */
 
-/* Arrays that are SQL values, streamed into files and archives. */
-
 static bool is_fortran(const npyx_array *array) {
     return npyx_header_npy_is_fortran(array->ndim, array->shape, array->fortran_order);
 }
@@ -324,14 +322,9 @@ static npyx_status stream_items(npyext_array_value *value, bool in_c_order, npyx
 
 npyx_status npyext_stream_npy(npyext_array_value *value, npyx_sink *sink, npyx_error *error) {
     const npyx_array *array = value->array;
-    npyx_buffer header = {.host = sink->host};
     NPYX_TRY(npyx_array_check_values(array, error));
-    npyx_header_npy_append(array->dtype, array->ndim, array->shape, is_fortran(array), &header);
-    npyx_status status = npyx_buffer_check(&header, error);
-    if (status == NPYX_OK)
-        status = npyx_sink_append(sink, header.bytes, header.nbytes, error);
-    npyx_buffer_clear(&header);
-    return status == NPYX_OK ? stream_items(value, false, NULL, sink, error) : status;
+    NPYX_TRY(npyx_header_npy_write(array->dtype, array->ndim, array->shape, is_fortran(array), sink, error));
+    return stream_items(value, false, NULL, sink, error);
 }
 
 npyx_status npyext_stream_member(npyext_array_value *value, npyx_archive_writer *writer, npyx_format format,
@@ -360,10 +353,11 @@ npyx_status npyext_member_name(sqlite3_value *value, npyx_value *name, npyx_erro
     return value == NULL ? NPYX_OK : npyext_value_text(value, name, error);
 }
 
-/* ---- one array of an open archive ---- */
-
-/* The array of an archive that a member argument chooses: which one that is, the array as a .npy, and what
- * the planner can learn of it. */
+/* ---- one array of an open archive ----
+ *
+ * The array of an archive that a member argument chooses: which one that is, the array as a .npy, and what
+ * the planner can learn of it.
+ */
 
 npyx_status npyext_member_check(const npyext_argument *member, npyx_error *error) {
     int64_t index;

@@ -322,8 +322,8 @@ static bool is_zip_by_name(const char *path) {
  * they would not be kept until they are wanted. */
 static npyx_status files_expect(npyext_connection *connection, npyext_files *files, size_t index,
                                 npyx_error *error) {
-    npyx_remote_wish wishes[NPYX_REMOTE_AHEAD_NFILES_MOST];
-    int64_t nwishes = 0, most = files->nexpected + 1;
+    npyx_remote_request requests[NPYX_REMOTE_AHEAD_NFILES_MOST];
+    int64_t nrequests = 0, most = files->nexpected + 1;
     int64_t nbytes = connection->host.counters.remote_bytes;
     if ((int64_t)index < files->nexpected)
         return NPYX_OK;
@@ -332,21 +332,21 @@ static npyx_status files_expect(npyext_connection *connection, npyext_files *fil
     if (nbytes - files->expected_at > NPYX_REMOTE_KEPT_NBYTES / 4)
         most = 1;
     files->expected_at = nbytes;
-    for (size_t i = index; i < files->paths.npaths && nwishes < most; i++) {
+    for (size_t i = index; i < files->paths.npaths && nrequests < most; i++) {
         const npyext_part part = npyext_files_part(files, i);
         bool is_range = part.is_range && part.nbytes <= NPYX_REMOTE_RANGE_NBYTES;
-        npyx_remote_wish wish = {.url = files->paths.paths[i], .nbytes = 1};
+        npyx_remote_request request = {.url = files->paths.paths[i], .nbytes = 1};
         if (is_range) {
-            wish.off = part.off;
-            wish.nbytes = part.nbytes;
+            request.off = part.off;
+            request.nbytes = part.nbytes;
         }
-        wish.with_end = !part.is_range && is_zip_by_name(wish.url);
+        request.with_end = !part.is_range && is_zip_by_name(request.url);
         files->nexpected = (int64_t)i + 1;
-        bool is_worth_it = is_range || wish.with_end || files->paths.npaths > 1;
-        if (npyx_path_is_url(wish.url) && part.recipe == NULL && is_worth_it)
-            wishes[nwishes++] = wish;
+        bool is_worth_it = is_range || request.with_end || files->paths.npaths > 1;
+        if (npyx_path_is_url(request.url) && part.recipe == NULL && is_worth_it)
+            requests[nrequests++] = request;
     }
-    return npyx_remote_expect(&connection->host, wishes, nwishes, error);
+    return npyx_remote_expect(&connection->host, requests, nrequests, error);
 }
 
 /* Takes file number index if it was opened ahead; NPYX_DONE if it was not. Opening ahead begins after a few
@@ -475,8 +475,11 @@ static npyx_status operand_find_only(npyext_operand *operand, npyx_error *error)
         error, "contains several arrays; choose one, as in (SELECT array FROM npy_file('x.npz', 'name'))");
 }
 
-static npyx_status operand_describe_array(npyext_operand *operand, npyx_error *error) {
+static npyx_status operand_open_array(npyext_operand *operand, const npyext_argument *argument,
+                                      npyext_operand_use use, npyx_error *error) {
     npyext_connection *connection = operand->connection;
+    NPYX_TRY(operand_check_type(argument, use == NPYEXT_OPERAND_READ_OF_PATH, error));
+    NPYX_TRY(npyext_files_resolve(connection, argument, &operand->files, error));
     if (npyext_files_count(&operand->files) != 1 || operand->files.is_many)
         return npyx_refuse(error, "must be one file, not a pattern or a list");
     NPYX_TRY(npyext_files_open(connection, &operand->files, 0, npyext_cache_tick(connection),
@@ -487,7 +490,11 @@ static npyx_status operand_describe_array(npyext_operand *operand, npyx_error *e
     if (status == NPYX_DONE || (status == NPYX_OK && !operand->described.is_array))
         status = npyx_archive_fail_no_array(error);
     NPYX_TRY(status);
-    return npyx_array_check_values(&operand->described, error);
+    NPYX_TRY(npyx_array_check_values(&operand->described, error));
+    if (use != NPYEXT_OPERAND_DESCRIBED)
+        NPYX_TRY(npyx_archive_open_payload(archive, operand->index, &operand->payload, error));
+    operand->array = &operand->described;
+    return NPYX_OK;
 }
 
 npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *connection,
@@ -496,15 +503,7 @@ npyx_status npyext_operand_open(npyext_operand *operand, npyext_connection *conn
     const char *path = npyext_source_shown(argument);
     *operand = (npyext_operand){.connection = connection, .files.paths.arena.host = &connection->host};
     npyx_array_init(&operand->described, &connection->host);
-    npyx_status status = operand_check_type(argument, use == NPYEXT_OPERAND_READ_OF_PATH, error);
-    if (status == NPYX_OK)
-        status = npyext_files_resolve(connection, argument, &operand->files, error);
-    if (status == NPYX_OK)
-        status = operand_describe_array(operand, error);
-    if (status == NPYX_OK && use != NPYEXT_OPERAND_DESCRIBED)
-        status = npyx_archive_open_payload(operand->opened.archive, operand->index, &operand->payload, error);
-    if (status == NPYX_OK)
-        operand->array = &operand->described;
+    npyx_status status = operand_open_array(operand, argument, use, error);
     if (operand->files.is_handle)
         path = npyext_files_path(&operand->files, 0);
     if (status != NPYX_OK && status != NPYX_NOMEM && status != NPYX_INTERRUPTED)

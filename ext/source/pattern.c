@@ -5,9 +5,7 @@
 #include "io/file_system.h"
 #include "io/remote.h"
 
-/* ---- the list of paths ---- */
-
-/* The list of the paths of a source: copies in an arena, sorted with a key beside each pointer. */
+/* ---- the list of paths: copies in an arena, sorted with a key beside each pointer ---- */
 
 npyx_status npyext_paths_append(npyext_paths *paths, const char *path, size_t nbytes, npyx_error *error) {
     npyx_host *host = paths->arena.host;
@@ -78,10 +76,10 @@ static npyx_status paths_sort(npyext_paths *paths, size_t first, size_t shared_n
     return status;
 }
 
-/* ---- matching a name to one part ---- */
-
-/* Matches a name to one part of a pattern, without recursion: what may have to be tried again is one
- * position, that of the latest `*`. */
+/* ---- matching a name to one part of a pattern ----
+ *
+ * Without recursion: what may have to be tried again is one position, that of the latest `*`.
+ */
 
 /* Whether there is one of these characters, or a bracket that is closed: an unclosed [ is an ordinary
  * character. */
@@ -564,17 +562,17 @@ static npyx_status drop_missing(npyext_paths *paths, size_t first, npyx_error *e
     size_t npaths = paths->npaths;
     paths->npaths = first;
     for (size_t i = first, n; i < npaths; i += n) {
-        npyx_remote_wish wishes[NPYX_REMOTE_AHEAD_NFILES_MOST];
+        npyx_remote_request requests[NPYX_REMOTE_AHEAD_NFILES_MOST];
         for (n = 0; n < (size_t)NPYX_REMOTE_AHEAD_NFILES && i + n < npaths; n++)
-            wishes[n] = (npyx_remote_wish){.url = paths->paths[i + n]};
-        NPYX_TRY(npyx_remote_expect(host, wishes, (int64_t)n, error));
+            requests[n] = (npyx_remote_request){.url = paths->paths[i + n]};
+        NPYX_TRY(npyx_remote_expect(host, requests, (int64_t)n, error));
         for (size_t k = 0; k < n; k++) {
             npyx_file_info info;
-            npyx_status status = npyx_remote_info(host, wishes[k].url, &info, error);
+            npyx_status status = npyx_remote_info(host, requests[k].url, &info, error);
             if (status == NPYX_NOMEM || status == NPYX_INTERRUPTED)
                 return status;
             if (status != NPYX_NOT_FOUND)
-                paths->paths[paths->npaths++] = wishes[k].url;
+                paths->paths[paths->npaths++] = requests[k].url;
         }
     }
     return NPYX_OK;

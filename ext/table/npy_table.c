@@ -151,7 +151,7 @@ static int table_rows_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
         return SQLITE_NOMEM;
     opened->is_eof = true;
     opened->scratch.host = &connection->host;
-    opened->scratch.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    opened->scratch.limit_nbytes = npyext_max_nbytes(connection);
     npyext_layout_init(&opened->layout, connection, &table->declaration);
     *cursor = &opened->base;
     return SQLITE_OK;

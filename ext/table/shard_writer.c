@@ -399,29 +399,31 @@ static npyx_status shards_finish(npyext_transaction *transaction, npyx_error *er
 
 /* ---- samples ---- */
 
+static npyx_status shards_stream_ten(npyext_array_value *array, npyx_sink *sink, npyx_error *error) {
+    static const npyx_value no_name = {.kind = NPYX_VALUE_TEXT, .bytes = ""};
+    static const npyx_zip_method stored = {0};
+    npyx_archive_writer *archive = NULL;
+    NPYX_TRY(npyx_archive_writer_open(sink, NPYX_FORMAT_TEN, &archive, error));
+    npyx_status status = npyext_stream_member(array, archive, NPYX_FORMAT_TEN, &no_name, stored, error);
+    if (status == NPYX_OK)
+        status = npyx_archive_writer_finish(archive, error);
+    npyx_archive_writer_close(archive);
+    return status;
+}
+
 /* Makes a .npy or .ten file, in writer->cell, from an array that was not given as one. */
 static npyx_status shards_array_cell(shard_writer *writer, bool is_ten, sqlite3_value *value,
                                      npyx_error *error) {
     static const npyext_caller caller = {"a cell", "cell"};
-    static const npyx_value no_name = {.kind = NPYX_VALUE_TEXT, .bytes = ""};
-    static const npyx_zip_method stored = {0};
     npyext_connection *connection = writer->transaction.connection;
     npyext_array_value array;
     npyx_sink *sink = NULL;
-    npyx_archive_writer *archive = NULL;
     npyx_buffer_reset(&writer->cell);
-    writer->cell.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    writer->cell.limit_nbytes = npyext_max_nbytes(connection);
     NPYX_TRY(npyx_sink_open_memory(&writer->cell, &sink, error));
     npyx_status status = npyext_array_value_open(&array, connection, NULL, &caller, value, error);
-    if (status == NPYX_OK && !is_ten)
-        status = npyext_stream_npy(&array, sink, error);
-    if (status == NPYX_OK && is_ten)
-        status = npyx_archive_writer_open(sink, NPYX_FORMAT_TEN, &archive, error);
-    if (status == NPYX_OK && is_ten)
-        status = npyext_stream_member(&array, archive, NPYX_FORMAT_TEN, &no_name, stored, error);
-    if (status == NPYX_OK && is_ten)
-        status = npyx_archive_writer_finish(archive, error);
-    npyx_archive_writer_close(archive);
+    if (status == NPYX_OK)
+        status = (is_ten ? shards_stream_ten : npyext_stream_npy)(&array, sink, error);
     npyext_array_value_close(&array);
     npyx_sink_close(sink);
     return status;

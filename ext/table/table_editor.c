@@ -90,7 +90,7 @@ static npyx_status editor_place_columns(table_editor *editor, npyx_error *error)
         editor->columns[i] = editor_place(layout, i, array_off);
         editor->columns[i].cell_off = nbytes;
         nbytes += editor->columns[i].cell_nbytes;
-        if (nbytes > sqlite3_limit(layout->connection->db, SQLITE_LIMIT_LENGTH, -1))
+        if (nbytes > npyext_max_nbytes(layout->connection))
             return npyx_refuse(error, "a row has more bytes than a value in SQLite may have");
     }
     editor->cells = npyx_arena_alloc(&editor->arena, (size_t)nbytes);

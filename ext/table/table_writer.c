@@ -289,18 +289,15 @@ static npyx_status go_to_end(table_writer *writer, npyx_error *error) {
 
 /* Reserves room for the header, whose size does not depend on the number of rows. */
 static npyx_status reserve_header(table_writer *writer, npyx_error *error) {
-    npyx_buffer header = {.host = &writer->transaction.connection->host};
+    npyx_sink *sink = file_sink(writer);
+    uint8_t version_major = 0;
     int64_t shape[NPYX_MAX_NDIM] = {0};
     memcpy(shape + 1, writer->shape + 1, sizeof shape[0] * (size_t)(writer->ndim - 1));
-    npyx_header_npy_append(writer->dtype, writer->ndim, shape, false, &header);
-    npyx_status status = npyx_buffer_check(&header, error);
-    if (status == NPYX_OK) {
-        writer->header_nbytes = header.nbytes;
-        writer->version_major = (uint8_t)header.bytes[6];
-        status = npyx_sink_append(file_sink(writer), header.bytes, header.nbytes, error);
-    }
-    npyx_buffer_clear(&header);
-    return status;
+    NPYX_TRY(npyx_header_npy_write(writer->dtype, writer->ndim, shape, false, sink, error));
+    NPYX_TRY(npyx_sink_read(sink, 6, &version_major, 1, error));
+    writer->header_nbytes = (size_t)sink->nbytes;
+    writer->version_major = version_major;
+    return NPYX_OK;
 }
 
 /* Makes room for the current row. */
@@ -417,8 +414,7 @@ static npyx_format format_of_name(const char *path) {
 static npyx_status measure_row(table_writer *writer, npyx_error *error) {
     npyx_array row;
     npyx_status status = table_writer_measure(writer, 1, &row, error);
-    if (status != NPYX_OK ||
-        row.nbytes > sqlite3_limit(writer->transaction.connection->db, SQLITE_LIMIT_LENGTH, -1))
+    if (status != NPYX_OK || row.nbytes > npyext_max_nbytes(writer->transaction.connection))
         return npyx_refuse(error, "a row has more bytes than a value in SQLite may have");
     writer->row_nelem = row.nelem;
     writer->row_nbytes = row.nbytes;

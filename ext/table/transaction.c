@@ -54,8 +54,8 @@ static npyx_file_info *written_published(const npyext_connection *connection, co
 
 /* Notes what the file before is like now, or which file has taken its place; before may be NULL. There is one
  * entry for each inode, since that of a file that is gone may be used again. */
-static void written_publish(npyext_connection *connection, const npyx_file_info *before,
-                            const npyx_file_info *now) {
+static void written_remember(npyext_connection *connection, const npyx_file_info *before,
+                             const npyx_file_info *now) {
     npyx_file_info *replaced = before == NULL ? NULL : written_published(connection, before);
     npyx_file_info *known = written_published(connection, now);
     known = known == NULL ? replaced : known;
@@ -458,7 +458,7 @@ npyx_status npyext_transaction_commit(npyext_transaction *t, int savepoint, npyx
         sqlite3_log(npyext_code(status), "npyext: %s: a COMMIT was not published: %s", t->path,
                     t->lost.message);
     else if (t->is_own && last->has_info) /* what the next transaction must find */
-        written_publish(t->connection, t->written.has_info ? &t->written.info : NULL, &last->info);
+        written_remember(t->connection, t->written.has_info ? &t->written.info : NULL, &last->info);
     t->lost.status = status;
     transaction_close(t);
     return NPYX_OK;

@@ -16,8 +16,9 @@
 #include "io/target.h"
 
 /* ---- what outlives a transaction ----
- * Which CREATE made the table and, for mode 'w+', whether
- * it has replaced what was at its path, and which file it continues with.
+ *
+ * Which CREATE made the table and, for mode 'w+', whether it has replaced what was at its path, and which
+ * file it continues with.
  *
  * SQLite makes its objects of a table anew whenever a schema changes, and undoes CREATE, DROP, RENAME and
  * rows without telling them. So this is a row of a TEMP table, npyext_written, keyed by the table's name:

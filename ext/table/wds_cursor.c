@@ -107,7 +107,7 @@ static int wds_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor) {
     opened->is_eof = true;
     opened->files.paths.arena.host = &connection->host;
     opened->scratch.host = &connection->host;
-    opened->scratch.limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1);
+    opened->scratch.limit_nbytes = npyext_max_nbytes(connection);
     *cursor = &opened->base;
     return SQLITE_OK;
 }
@@ -332,6 +332,21 @@ static npyx_status wds_take_arguments(wds_cursor *cursor, const char *sentence, 
     return NPYX_OK;
 }
 
+/* Goes to the first row. */
+static npyx_status wds_begin(wds_cursor *cursor, const char *sentence, sqlite3_value **argv, int argc,
+                             npyx_error *error) {
+    cursor->shard = NULL;
+    cursor->file = 0;
+    cursor->is_eof = false;
+    NPYX_TRY(wds_take_arguments(cursor, sentence, argv, argc, error));
+    cursor->is_eof = cursor->rowids.low > cursor->rowids.high || cursor->key.text.type == SQLITE_NULL ||
+                     cursor->url.text.type == SQLITE_NULL;
+    if (cursor->is_eof)
+        return NPYX_OK;
+    NPYX_TRY(wds_find_files(cursor, error));
+    return wds_find_row(cursor, error);
+}
+
 static int wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *sentence, int argc,
                       sqlite3_value **argv) {
     (void)idx_num;
@@ -348,21 +363,7 @@ static int wds_filter(sqlite3_vtab_cursor *base, int idx_num, const char *senten
         return npyext_report(base->pVtab, (npyext_place){.path = table->writer->path}, &error);
     }
     npyext_connection_begin(table->connection);
-    cursor->is_eof = false;
-    cursor->shard = NULL;
-    cursor->file = 0;
-    npyx_status status = wds_take_arguments(cursor, sentence, argv, argc, &error);
-    bool is_none = cursor->rowids.low > cursor->rowids.high || cursor->key.text.type == SQLITE_NULL ||
-                   cursor->url.text.type == SQLITE_NULL;
-    if (status == NPYX_OK && is_none) {
-        cursor->is_eof = true;
-        return SQLITE_OK;
-    }
-    if (status == NPYX_OK)
-        status = wds_find_files(cursor, &error);
-    if (status == NPYX_OK)
-        status = wds_find_row(cursor, &error);
-    if (status == NPYX_OK)
+    if (wds_begin(cursor, sentence, argv, argc, &error) == NPYX_OK)
         return SQLITE_OK;
     int code = wds_report(cursor, &error);
     if (!cursor->has_files)

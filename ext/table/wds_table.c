@@ -96,26 +96,28 @@ static npyx_status wds_make_found(npyext_declaration *declaration, const npyx_sa
 }
 
 /* Looks into the first shard even if columns are named: a table that cannot be read is better not made. */
+static npyx_status wds_look_into_first(npyext_wds_table *table, npyext_files *files, npyext_wds_shard **shard,
+                                       npyx_error *error) {
+    npyext_connection *connection = table->base.connection;
+    npyext_declaration *declaration = &table->base.declaration;
+    int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
+    NPYX_TRY(npyext_wds_resolve(table, files, error));
+    if (npyext_files_count(files) == 0)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
+    npyext_part part = npyext_files_part(files, 0);
+    NPYX_TRY(npyext_wds_shard_acquire(table, npyext_files_path(files, 0), &part,
+                                      npyext_cache_tick(connection), shard, error));
+    if (declaration->arguments[NPYEXT_TABLE_COLUMNS] != NULL)
+        return wds_make_named(declaration, max_ncolumns, error);
+    NPYX_TRY(npyx_fail_again(error, &(*shard)->fault));
+    return wds_make_found(declaration, &(*shard)->samples, max_ncolumns, error);
+}
+
 static npyx_status wds_make_columns(npyext_table *base, npyext_place *place, npyx_error *error) {
     npyext_wds_table *table = (npyext_wds_table *)base;
-    npyext_connection *connection = base->connection;
-    npyext_files files = {.paths.arena.host = &connection->host};
+    npyext_files files = {.paths.arena.host = &base->connection->host};
     npyext_wds_shard *shard = NULL;
-    int max_ncolumns = sqlite3_limit(connection->db, SQLITE_LIMIT_COLUMN, -1);
-    npyx_status status = npyext_wds_resolve(table, &files, error);
-    if (status == NPYX_OK && npyext_files_count(&files) == 0)
-        status = npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file");
-    if (status == NPYX_OK) {
-        npyext_part part = npyext_files_part(&files, 0);
-        status = npyext_wds_shard_acquire(table, npyext_files_path(&files, 0), &part,
-                                          npyext_cache_tick(connection), &shard, error);
-    }
-    if (status == NPYX_OK && base->declaration.arguments[NPYEXT_TABLE_COLUMNS] != NULL)
-        status = wds_make_named(&base->declaration, max_ncolumns, error);
-    else if (status == NPYX_OK && shard->fault.status != NPYX_OK)
-        status = npyx_fail_again(error, &shard->fault);
-    else if (status == NPYX_OK)
-        status = wds_make_found(&base->declaration, &shard->samples, max_ncolumns, error);
+    npyx_status status = wds_look_into_first(table, &files, &shard, error);
     if (status != NPYX_OK && npyext_files_count(&files) > 0) {
         const char *path = npyext_files_path(&files, 0);
         const char *copy = npyx_arena_copy(&base->declaration.arena, path, strlen(path));

@@ -13,12 +13,11 @@ static void group_fail(npyext_group *group, npyx_error *error) {
             "the array exceeds SQLite's limit for a BLOB; write it to a file through a table instead, as "
             "in CREATE VIRTUAL TABLE temp.out USING npy('out.npy', mode='w+', dtype='float32')");
     else if (is_toobig)
-        npyx_error_set(
-            error, NPYX_TOOBIG, -1,
-            "the archive exceeds SQLite's limit of %d bytes; write it to a file through a table, which has "
-            "no limit, as in CREATE VIRTUAL TABLE temp.out USING npy('out.%s', mode='w+')",
-            sqlite3_limit(group->connection->db, SQLITE_LIMIT_LENGTH, -1),
-            npyx_format_name(aggregate->format));
+        npyx_error_set(error, NPYX_TOOBIG, -1,
+                       "the archive exceeds SQLite's limit of %" PRIu32
+                       " bytes; write it to a file through a table, which has "
+                       "no limit, as in CREATE VIRTUAL TABLE temp.out USING npy('out.%s', mode='w+')",
+                       npyext_max_nbytes(group->connection), npyx_format_name(aggregate->format));
     if (is_toobig || error->status == NPYX_INVALID)
         group->place = (npyext_place){.path = aggregate->caller.name};
     npyext_result_error(group->context, group->place, error);
@@ -82,10 +81,11 @@ void npyext_aggregate_final(sqlite3_context *context) {
     aggregate->clear(group);
 }
 
-/* ---- rows ---- */
-
-/* npy_stack and npy_records: each row of the group becomes a row of the array, from one value or from one for
- * each field. */
+/* ---- rows ----
+ *
+ * npy_stack and npy_records: each row of the group becomes a row of the array, from one value or from one for
+ * each field.
+ */
 
 typedef struct rows_group {
     npyext_group group;
@@ -187,9 +187,7 @@ const npyext_aggregate npyext_npy_records = {.caller = {"npy_records", "npy_reco
                                              .finish = records_finish,
                                              .clear = rows_clear};
 
-/* ---- archives ---- */
-
-/* npz_archive and ten_archive: an archive of the arrays of a group. */
+/* ---- npz_archive and ten_archive: an archive of the arrays of a group ---- */
 
 typedef struct archive_group {
     npyext_group group;
@@ -202,8 +200,7 @@ typedef struct archive_group {
 static npyx_status archive_begin(npyext_group *group, npyx_error *error) {
     archive_group *a = (archive_group *)group;
     npyext_connection *connection = group->connection;
-    a->out = (npyx_buffer){.host = &connection->host,
-                           .limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1)};
+    a->out = (npyx_buffer){.host = &connection->host, .limit_nbytes = npyext_max_nbytes(connection)};
     NPYX_TRY(npyx_sink_open_memory(&a->out, &a->sink, error));
     return npyx_archive_writer_open(a->sink, group->aggregate->format, &a->writer, error);
 }

@@ -9,9 +9,7 @@ npyx_status npyext_array_builder_begin(npyext_array_builder *builder, npyext_con
                                        npyx_error *error) {
     static const char room[NPYEXT_HEADER_NBYTES];
     builder->connection = connection;
-    builder->out =
-        (npyx_buffer){.host = &connection->host,
-                      .limit_nbytes = (size_t)sqlite3_limit(connection->db, SQLITE_LIMIT_LENGTH, -1)};
+    builder->out = (npyx_buffer){.host = &connection->host, .limit_nbytes = npyext_max_nbytes(connection)};
     builder->arena.host = &connection->host;
     npyx_buffer_append(&builder->out, room, sizeof room);
     return npyx_buffer_check(&builder->out, error);

@@ -128,9 +128,7 @@ npyx_status npyext_npy_member(npyext_call *c) {
     return status;
 }
 
-/* ---- changes ---- */
-
-/* Functions that make one array from another: npy_astype, npy_reshape, npy_order and npy_transpose. */
+/* ---- one array from another: npy_astype, npy_reshape, npy_order and npy_transpose ---- */
 
 /* Items keep the order in which they are stored, as in ndarray.astype with order 'K'. */
 npyx_status npyext_npy_astype(npyext_call *c) {

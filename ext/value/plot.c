@@ -230,7 +230,7 @@ static bool plot_has_title(const plot *p) {
 }
 
 /* The tooltip, the background, and as much of the title as there is room for. */
-static void plot_append_ground(plot *p) {
+static void plot_append_background(plot *p) {
     npyx_buffer *out = p->out;
     size_t shown = 0;
     if (plot_has_title(p)) {
@@ -329,7 +329,7 @@ static void plot_append_frame(plot *p) {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
         "font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n",
         PLOT_WIDTH, PLOT_HEIGHT, PLOT_WIDTH, PLOT_HEIGHT);
-    plot_append_ground(p);
+    plot_append_background(p);
     plot_append_rules(p);
     plot_append_labels(p);
     plot_append_legend(p);

@@ -31,7 +31,7 @@ static npyx_status call_run(npyext_call *c, const npyext_scalar *scalar) {
     if (scalar->takes == NPYEXT_TAKES_ARRAY)
         NPYX_TRY(call_take_array(c));
     else
-        c->out.limit_nbytes = (size_t)sqlite3_limit(c->value.connection->db, SQLITE_LIMIT_LENGTH, -1);
+        c->out.limit_nbytes = npyext_max_nbytes(c->value.connection);
     if (scalar->takes == NPYEXT_TAKES_ITEMS)
         NPYX_TRY(npyext_call_take_items(c));
     if (scalar->takes == NPYEXT_TAKES_VALUES)

@@ -82,10 +82,7 @@ int npyx_shown_nbytes(const char *text, size_t nbytes, size_t most_nbytes) {
     return (int)most_nbytes;
 }
 
-/* ---- what the Unicode character database says ---- */
-
-/*
- * What the Unicode character database says about characters.
+/* ---- what the Unicode character database says about characters ----
  *
  * Printing and non-printing characters come in alternating runs, so the lengths of the runs say it all:
  *

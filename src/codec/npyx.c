@@ -299,16 +299,6 @@ static npyx_status output_check(const npyx_output *output, npyx_error *error) {
     return output->is_void ? npyx_refuse(error, "an earlier call failed: the file is incomplete") : NPYX_OK;
 }
 
-static npyx_status output_begin_npy(npyx_output *output, const npyx_member *member, npyx_error *error) {
-    npyx_buffer header = {.host = &output->base.host};
-    npyx_header_npy_append(member->dtype, member->ndim, member->shape, false, &header);
-    npyx_status status = npyx_buffer_check(&header, error);
-    if (status == NPYX_OK)
-        status = npyx_sink_append(output->target.sink, header.bytes, header.nbytes, error);
-    npyx_buffer_clear(&header);
-    return status;
-}
-
 /* The array that was begun has all its items. */
 static npyx_status output_end(npyx_output *output, npyx_error *error) {
     if (output->dtype == NULL)
@@ -346,7 +336,8 @@ static npyx_status output_begin(npyx_output *output, npyx_member *member, const 
     NPYX_TRY(npyx_dtype_for_writing(&output->dtypes, dtype, strlen(dtype), &member->dtype, error));
     NPYX_TRY(output_measure(output, member, error));
     if (output->writer == NULL)
-        NPYX_TRY(output_begin_npy(output, member, error));
+        NPYX_TRY(npyx_header_npy_write(member->dtype, member->ndim, member->shape, false, output->target.sink,
+                                       error));
     else
         NPYX_TRY(npyx_archive_writer_begin(output->writer, member, (npyx_zip_method){0}, error));
     output->dtype = member->dtype;

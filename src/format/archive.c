@@ -305,6 +305,13 @@ npyx_status npyx_archive_find(npyx_archive *archive, const char *name, size_t na
 }
 
 const char *npyx_format_name(npyx_format format) {
-    static const char *const names[] = {"npy", "npz", "ten", "tar", "safetensors", "gguf", "torch", "pickle"};
+    static const char *const names[] = {[NPYX_FORMAT_NPY] = "npy",
+                                        [NPYX_FORMAT_NPZ] = "npz",
+                                        [NPYX_FORMAT_TEN] = "ten",
+                                        [NPYX_FORMAT_TAR] = "tar",
+                                        [NPYX_FORMAT_SAFETENSORS] = "safetensors",
+                                        [NPYX_FORMAT_GGUF] = "gguf",
+                                        [NPYX_FORMAT_TORCH] = "torch",
+                                        [NPYX_FORMAT_PICKLE] = "pickle"};
     return names[format];
 }

@@ -12,6 +12,8 @@
 #include "base/names.h"
 #include "zip_directory.h"
 
+/* The order counts: first those that are written (up to NPYX_FORMAT_TEN), last those that no path's ending
+ * names (from NPYX_FORMAT_TORCH on). */
 typedef enum npyx_format {
     NPYX_FORMAT_NPY,
     NPYX_FORMAT_NPZ,

@@ -262,6 +262,17 @@ void npyx_header_npy_append(const npyx_dtype *dtype, int ndim, const int64_t *sh
     npyx_buffer_clear(&text);
 }
 
+npyx_status npyx_header_npy_write(const npyx_dtype *dtype, int ndim, const int64_t *shape, bool fortran_order,
+                                  npyx_sink *sink, npyx_error *error) {
+    npyx_buffer header = {.host = sink->host};
+    npyx_header_npy_append(dtype, ndim, shape, fortran_order, &header);
+    npyx_status status = npyx_buffer_check(&header, error);
+    if (status == NPYX_OK)
+        status = npyx_sink_append(sink, header.bytes, header.nbytes, error);
+    npyx_buffer_clear(&header);
+    return status;
+}
+
 npyx_status npyx_header_npy_append_fitted(const npyx_dtype *dtype, int ndim, const int64_t *shape,
                                           int version_major, size_t header_nbytes, npyx_buffer *out,
                                           npyx_error *error) {

@@ -8,6 +8,7 @@
 #define NPYX_HEADER_H
 
 #include "array/view.h"
+#include "io/sink.h"
 #include "text/literal.h"
 
 /* NumPy refuses more than 10,000 characters because it evaluates them; this parser only has to stay bounded.
@@ -37,6 +38,10 @@ npyx_status npyx_header_npy_read(npyx_source *source, const uint8_t *head, size_
  * dimensions, for no items, or for 1 x N. Check out->status afterwards. */
 void npyx_header_npy_append(const npyx_dtype *dtype, int ndim, const int64_t *shape, bool fortran_order,
                             npyx_buffer *out);
+
+/* The same into a sink. */
+npyx_status npyx_header_npy_write(const npyx_dtype *dtype, int ndim, const int64_t *shape, bool fortran_order,
+                                  npyx_sink *sink, npyx_error *error);
 
 /* Appends a header of exactly header_nbytes with the given major version, to overwrite one of an array of
  * another length, in C order: numpy.save's if that has the size, otherwise the same with as many blanks as

@@ -6,10 +6,7 @@
 #include "text/number_text.h"
 #include "text/span.h"
 
-/* A level takes some 500 bytes of stack, so these are less than half of what a thread of musl has. */
-enum { TREE_MAX_DEPTH = 100 };
-
-/* The work of a visit: among others a look at each object on the way. */
+/* The work of a visit: among others a look at each ancestor. */
 enum { TREE_VISIT_NBYTES = 256, TREE_MAX_KEY_NBYTES = 1 << 16, TREE_MAX_NUMBER = (1 << 29) - 1 };
 
 /* A byte of a repr, which is written piece by piece, is as much work as so many that are copied. */
@@ -21,7 +18,7 @@ typedef struct tree_walk {
     npyx_error *error;
     npyx_found_arrays *found;
     npyx_buffer name; /* of the current object */
-    npyx_object *way[TREE_MAX_DEPTH];
+    npyx_object *ancestors[NPYX_OBJECT_MAX_DEPTH];
     int depth;
     int64_t npassed; /* objects that contain themselves */
 } tree_walk;
@@ -30,7 +27,7 @@ static npyx_status tree_visit(tree_walk *w, npyx_object *object);
 
 /* ---- memory ---- */
 
-static npyx_status tree_told(tree_walk *w, npyx_status status) {
+static npyx_status tree_explain_toobig(tree_walk *w, npyx_status status) {
     if (status != NPYX_TOOBIG)
         return status;
     return npyx_fail(
@@ -40,7 +37,7 @@ static npyx_status tree_told(tree_walk *w, npyx_status status) {
 }
 
 static npyx_status tree_alloc(tree_walk *w, size_t nbytes, void **block) {
-    NPYX_TRY(tree_told(w, npyx_budget_spend(w->budget, nbytes, w->error)));
+    NPYX_TRY(tree_explain_toobig(w, npyx_budget_spend(w->budget, nbytes, w->error)));
     *block = npyx_arena_alloc(w->arena, nbytes);
     return npyx_check_memory(*block, w->error);
 }
@@ -106,7 +103,7 @@ static npyx_status tree_enter(tree_walk *w, const npyx_object *key, uint32_t num
     else
         work_nbytes = tree_put_key(&w->name, key);
     NPYX_TRY(npyx_buffer_check(&w->name, w->error));
-    NPYX_TRY(tree_told(w, npyx_budget_work(w->budget, work_nbytes, w->error)));
+    NPYX_TRY(tree_explain_toobig(w, npyx_budget_work(w->budget, work_nbytes, w->error)));
     npyx_status status = tree_visit(w, part);
     w->name.nbytes = nbytes;
     return status;
@@ -119,7 +116,7 @@ static npyx_status tree_add(tree_walk *w, npyx_found_array array) {
     enum { LISTED_NBYTES = 5 * sizeof array };
     npyx_found_arrays *found = w->found;
     void *name = NULL;
-    NPYX_TRY(tree_told(w, npyx_budget_spend(w->budget, LISTED_NBYTES, w->error)));
+    NPYX_TRY(tree_explain_toobig(w, npyx_budget_spend(w->budget, LISTED_NBYTES, w->error)));
     NPYX_TRY(tree_alloc(w, w->name.nbytes, &name));
     if (w->name.nbytes > 0)
         memcpy(name, w->name.bytes, w->name.nbytes);
@@ -128,7 +125,7 @@ static npyx_status tree_add(tree_walk *w, npyx_found_array array) {
     array.name = name;
     array.name_nbytes = w->name.nbytes;
     found->arrays[found->count++] = array;
-    npyx_object *object = w->depth > 0 ? w->way[w->depth - 1] : NULL;
+    npyx_object *object = w->depth > 0 ? w->ancestors[w->depth - 1] : NULL;
     if (object != NULL && object->array_number == 0) /* its first name */
         object->array_number = (uint32_t)found->count & TREE_MAX_NUMBER;
     return NPYX_OK;
@@ -438,7 +435,7 @@ static npyx_status tree_add_call(tree_walk *w, const npyx_object *callable, cons
     if (wrapped == NULL)
         return NPYX_DONE;
     NPYX_TRY(tree_visit(w, wrapped));
-    w->way[w->depth - 1]->array_number = wrapped->array_number;
+    w->ancestors[w->depth - 1]->array_number = wrapped->array_number;
     return NPYX_OK;
 }
 
@@ -511,20 +508,20 @@ static npyx_status tree_contents(tree_walk *w, const npyx_object *object) {
 
 /* What is in many places is gone through in each, if arrays are in it: their names differ. */
 static npyx_status tree_visit(tree_walk *w, npyx_object *object) {
-    NPYX_TRY(tree_told(w, npyx_budget_work(w->budget, TREE_VISIT_NBYTES, w->error)));
+    NPYX_TRY(tree_explain_toobig(w, npyx_budget_work(w->budget, TREE_VISIT_NBYTES, w->error)));
     if (object->kind < NPYX_OBJECT_LIST || object->is_barren)
         return NPYX_OK;
     for (int i = 0; i < w->depth; i++) {
-        if (w->way[i] == object) { /* a module may know the one that it is in */
+        if (w->ancestors[i] == object) { /* a module may know the one that it is in */
             w->npassed++;
             return NPYX_OK;
         }
     }
-    if (w->depth == TREE_MAX_DEPTH)
+    if (w->depth == NPYX_OBJECT_MAX_DEPTH)
         return npyx_fail(w->error, NPYX_UNSUPPORTED, -1, "its pickle nests more than %d levels deep",
-                         (int)TREE_MAX_DEPTH);
+                         (int)NPYX_OBJECT_MAX_DEPTH);
     int64_t count = w->found->count, npassed = w->npassed;
-    w->way[w->depth++] = object;
+    w->ancestors[w->depth++] = object;
     npyx_status status = tree_contents(w, object);
     w->depth--;
     object->is_barren = status == NPYX_OK && w->found->count == count && w->npassed == npassed;

@@ -2,7 +2,7 @@
 
 #include "threads.h"
 
-enum { MAX_NSLOTS_AHEAD = NPYX_MAX_NTHREADS + 2, MIN_NSLOTS_AHEAD = 4, AHEAD_PAGE_NBYTES = 4096 };
+enum { MAX_NSLOTS_AHEAD = NPYX_MAX_NTHREADS + 2, MIN_NSLOTS_AHEAD = 4 };
 
 typedef struct slot {
     uint8_t *memory; /* for a block at any offset in a page */
@@ -41,13 +41,10 @@ static slot *slot_of(npyx_read_ahead *ahead, int64_t index) {
     return &ahead->slots[index % ahead->nslots];
 }
 
-/* Assigns a block its room: congruent to the file modulo a page, because the kernel copies to any other place
- * several times slower. */
+/* Assigns a block its room. */
 static slot *take_slot(npyx_read_ahead *ahead, int64_t index) {
     slot *taken = slot_of(ahead, index);
-    size_t shift =
-        (size_t)(ahead->source->file_off + off_of(ahead, index)) - (size_t)(uintptr_t)taken->memory;
-    taken->room = taken->memory + (shift & (AHEAD_PAGE_NBYTES - 1));
+    taken->room = npyx_congruent_room(taken->memory, ahead->source->file_off + off_of(ahead, index));
     return taken;
 }
 
@@ -97,7 +94,7 @@ static void allow_slots(npyx_read_ahead *ahead) {
 
 static bool ahead_make_slots(npyx_read_ahead *ahead) {
     size_t result_nbytes = (ahead->work.result_nbytes + 7) / 8 * 8;
-    size_t slot_nbytes = result_nbytes + (ahead->stretch.block_nbytes + 7) / 8 * 8 + AHEAD_PAGE_NBYTES;
+    size_t slot_nbytes = result_nbytes + (ahead->stretch.block_nbytes + 7) / 8 * 8 + NPYX_PAGE_NBYTES;
     ahead->memory = npyx_alloc(ahead->host, (size_t)ahead->nslots * slot_nbytes);
     for (int64_t i = 0; i < ahead->nslots && ahead->memory != NULL; i++) {
         ahead->slots[i].result = ahead->memory + (size_t)i * slot_nbytes;

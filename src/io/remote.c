@@ -516,28 +516,28 @@ npyx_status npyx_source_open_remote(npyx_host *host, const char *url, npyx_sourc
     return NPYX_OK;
 }
 
-npyx_status npyx_remote_expect(npyx_host *host, const npyx_remote_wish *wishes, int64_t nwishes,
+npyx_status npyx_remote_expect(npyx_host *host, const npyx_remote_request *requests, int64_t nrequests,
                                npyx_error *error) {
     npyx_remote *remote = host->remote;
     int64_t numbers[NPYX_REMOTE_AHEAD_NFILES_MOST], nasked = 0;
     if (remote == NULL)
         return NPYX_OK;
-    for (int64_t i = 0; i < nwishes; i++) {
-        NPYX_TRY(number_of(remote, wishes[i].url, &numbers[nasked], error));
+    for (int64_t i = 0; i < nrequests; i++) {
+        NPYX_TRY(number_of(remote, requests[i].url, &numbers[nasked], error));
         nasked += !is_answered(&remote->files[numbers[nasked]]);
     }
     if (nasked > 0)
         NPYX_TRY(expect_end(ask_info(remote, numbers, nasked, error)));
     int64_t room_nbytes = question_nbytes(remote);
     NPYX_TRY(ask_begin(remote, error));
-    for (int64_t i = 0; i < nwishes; i++) {
+    for (int64_t i = 0; i < nrequests; i++) {
         int64_t number;
-        NPYX_TRY(number_of(remote, wishes[i].url, &number, error));
+        NPYX_TRY(number_of(remote, requests[i].url, &number, error));
         int64_t nbytes = remote->files[number].nbytes, end_nbytes = NPYX_REMOTE_BLOCK_NBYTES;
         if (end_nbytes > nbytes)
             end_nbytes = nbytes;
-        NPYX_TRY(ask_for(remote, number, wishes[i].off, wishes[i].nbytes, &room_nbytes, error));
-        if (wishes[i].with_end)
+        NPYX_TRY(ask_for(remote, number, requests[i].off, requests[i].nbytes, &room_nbytes, error));
+        if (requests[i].with_end)
             NPYX_TRY(ask_for(remote, number, nbytes - end_nbytes, end_nbytes, &room_nbytes, error));
     }
     return expect_end(ask_read(remote, error));

@@ -84,16 +84,16 @@ npyx_status npyx_source_open_remote(npyx_host *host, const char *url, npyx_sourc
 npyx_status npyx_remote_info(npyx_host *host, const char *url, npyx_file_info *info, npyx_error *error);
 
 /* Some bytes of a file that will be wanted soon, as far as they exist. */
-typedef struct npyx_remote_wish {
+typedef struct npyx_remote_request {
     const char *url;
     int64_t off, nbytes;
     bool with_end; /* and its last bytes, where a zip has its directory */
-} npyx_remote_wish;
+} npyx_remote_request;
 
 /* Asks in one call for what is not known yet of at most NPYX_REMOTE_AHEAD_NFILES files, and in another one
  * for these bytes of all of them. What fails is asked again when it is wanted. NPYX_NOMEM or
  * NPYX_INTERRUPTED. */
-npyx_status npyx_remote_expect(npyx_host *host, const npyx_remote_wish *wishes, int64_t nwishes,
+npyx_status npyx_remote_expect(npyx_host *host, const npyx_remote_request *requests, int64_t nrequests,
                                npyx_error *error);
 
 /* Calls add for each URL that matches; its failure ends the search. */

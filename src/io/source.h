@@ -95,6 +95,13 @@ npyx_status npyx_source_borrow(npyx_source *source, int64_t off, size_t nbytes, 
 npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, void *scratch,
                                const uint8_t **bytes, npyx_error *error);
 
+/* The room in memory, which has NPYX_PAGE_NBYTES more, that is congruent modulo a page to where its bytes are
+ * in the file: to any other place the kernel copies several times slower. */
+enum { NPYX_PAGE_NBYTES = 4096 };
+static inline uint8_t *npyx_congruent_room(uint8_t *memory, int64_t file_off) {
+    return memory + (((size_t)file_off - (size_t)(uintptr_t)memory) & (NPYX_PAGE_NBYTES - 1));
+}
+
 /* The failure for missing bytes; and the check of a zip entry's CRC-32, NPYX_CORRUPT when it differs. */
 npyx_status npyx_source_fail_truncated(const npyx_source *source, int64_t off, int64_t nbytes,
                                        npyx_error *error);

@@ -24,8 +24,8 @@ npyx_status npyx_convert_check(const npyx_dtype *from, const npyx_dtype *to, npy
     bool are_numbers = from->type <= NPYX_C32 && to->type <= NPYX_C32;
     if (are_numbers && (is_complex(to->type) || !is_complex(from->type)))
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1, "%s cannot be converted to %s%s", npyx_dtype_shown(from).name,
-                     npyx_dtype_shown(to).name, are_numbers ? ", which has no imaginary part" : "");
+    return npyx_refuse(error, "%s cannot be converted to %s%s", npyx_dtype_shown(from).name,
+                       npyx_dtype_shown(to).name, are_numbers ? ", which has no imaginary part" : "");
 }
 
 /* Changes a block's form; false if a value does not fit. */
@@ -114,8 +114,8 @@ static npyx_status fail_misfit(const pipeline *line, const uint8_t *parts, int64
     char value[NPYX_NUMBER_TEXT_NBYTES + 1];
     write_value(line->from, parts, value);
     *nfit = (first + i) / line->parts_per_item;
-    return npyx_fail(error, NPYX_INVALID, -1, "item %" PRId64 " is %s, which %s cannot hold",
-                     first_item + *nfit, value, npyx_dtype_shown(to).name);
+    return npyx_refuse(error, "item %" PRId64 " is %s, which %s cannot hold", first_item + *nfit, value,
+                       npyx_dtype_shown(to).name);
 }
 
 /* Puts the first count parts of a result in their places, in the byte order of its dtype. */
@@ -174,9 +174,7 @@ npyx_status npyx_convert_items(const npyx_dtype *from, const uint8_t *items, int
     return NPYX_OK;
 }
 
-/* ---- items to blocks ---- */
-
-/* The first steps of a conversion: items to blocks in one form, and blocks from form to form. */
+/* ---- the first steps of a conversion: items to blocks in one form, and blocks from form to form ---- */
 
 npyx_form npyx_block_form(npyx_type type) {
     return type < NPYX_U8                         ? NPYX_FORM_I64
@@ -391,9 +389,7 @@ static convert_recast *convert_recaster(npyx_form from, npyx_type to, npyx_form 
                                             : recasters[from][*form];
 }
 
-/* ---- blocks to items ---- */
-
-/* The last step of a conversion: blocks to items, with a check that every value fits. */
+/* ---- the last step of a conversion: blocks to items, with a check that every value fits ---- */
 
 /* Each loop runs to the end, whatever it meets, and reports only whether all fit. */
 #define STORER(name, source_type, source, target_type, expression, misfit)                                   \

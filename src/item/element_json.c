@@ -261,22 +261,19 @@ static const npyx_dtype object_f8 = {
 
 /* ---- objects ---- */
 
-/* As deep as arrays are looked for (object_arrays.c). */
-enum { OBJECT_WAY_MAX_DEPTH = 100 };
-
-/* The way to the current object of a file: those were not measured, and may contain themselves. */
-typedef struct object_way {
+/* What the current object of a file is in: such objects were not measured, and may contain themselves. */
+typedef struct object_ancestors {
     npyx_object_array_name *name;
     const void *ctx;
-    const npyx_object *objects[OBJECT_WAY_MAX_DEPTH];
+    const npyx_object *objects[NPYX_OBJECT_MAX_DEPTH];
     int depth;
-} object_way;
+} object_ancestors;
 
 /* What the writing of an object and of all that is in it shares. */
 typedef struct object_writing {
     npyx_buffer *out;
     npyx_error *error;
-    object_way *way; /* NULL: it is the item of an array, and measured */
+    object_ancestors *ancestors; /* NULL: it is the item of an array, and measured */
 } object_writing;
 
 static npyx_status object_append(const object_writing *w, const npyx_object *object);
@@ -368,7 +365,7 @@ static npyx_status object_key(const object_writing *w, const npyx_object *key, n
         *nbytes = key->text.nbytes;
         return NPYX_OK;
     }
-    const object_writing aside = {scratch, w->error, w->way};
+    const object_writing aside = {scratch, w->error, w->ancestors};
     npyx_buffer_reset(scratch);
     NPYX_TRY(object_append(&aside, key));
     *text = scratch->bytes;
@@ -441,7 +438,7 @@ static npyx_status object_append_class(const object_writing *w, const npyx_objec
 
 static npyx_status object_append_instance(const object_writing *w, const npyx_object_instance *instance) {
     NPYX_TRY(object_append_class(w, instance->callable));
-    if (instance->args == NULL && w->way == NULL)
+    if (instance->args == NULL && w->ancestors == NULL)
         npyx_buffer_append_text(w->out, ",\"args\":[]");
     NPYX_TRY(object_append_member(w, ",\"args\":", instance->args));
     NPYX_TRY(object_append_member(w, ",\"kwargs\":", instance->kwargs));
@@ -473,7 +470,7 @@ static npyx_status object_append_array(const object_writing *w, const npyx_objec
 }
 
 /* Of a file, NumPy's scalars, which are arrays without axes, are shown by their value. */
-static npyx_status way_append_array(const object_writing *w, const npyx_object_array *array) {
+static npyx_status named_append_array(const object_writing *w, const npyx_object_array *array) {
     if (array->dtype->type == NPYX_HELD_OBJECT && array->nobjects == 1)
         return object_append(w, npyx_object_of_item(array->items));
     if (array->ndim == 0 && array->items != NULL && !array->dtype->has_objects)
@@ -482,7 +479,7 @@ static npyx_status way_append_array(const object_writing *w, const npyx_object_a
     return NPYX_OK;
 }
 
-static npyx_status way_append_key(const object_writing *w, const npyx_object *key) {
+static npyx_status named_append_key(const object_writing *w, const npyx_object *key) {
     npyx_buffer scratch = {.host = w->out->host, .budget = w->out->budget};
     const char *text;
     size_t nbytes;
@@ -496,11 +493,11 @@ static npyx_status way_append_key(const object_writing *w, const npyx_object *ke
 }
 
 /* Of a file, all pairs are shown. */
-static npyx_status way_append_dict(const object_writing *w, const npyx_object *dict) {
+static npyx_status named_append_dict(const object_writing *w, const npyx_object *dict) {
     npyx_buffer_append_char(w->out, '{');
     for (uint32_t i = 0; i + 1 < dict->list.count; i += 2) {
         npyx_buffer_append_text(w->out, i > 0 ? "," : "");
-        NPYX_TRY(way_append_key(w, dict->list.items[i]));
+        NPYX_TRY(named_append_key(w, dict->list.items[i]));
         npyx_buffer_append_char(w->out, ':');
         NPYX_TRY(object_append(w, dict->list.items[i + 1]));
     }
@@ -527,9 +524,11 @@ static npyx_status object_append_kind(const object_writing *w, const npyx_object
     case NPYX_OBJECT_LIST:
     case NPYX_OBJECT_TUPLE:
     case NPYX_OBJECT_SET: return object_append_list(w, object);
-    case NPYX_OBJECT_DICT: return w->way == NULL ? object_append_dict(w, object) : way_append_dict(w, object);
+    case NPYX_OBJECT_DICT:
+        return w->ancestors == NULL ? object_append_dict(w, object) : named_append_dict(w, object);
     case NPYX_OBJECT_ARRAY:
-        return w->way == NULL ? object_append_array(w, object->array) : way_append_array(w, object->array);
+        return w->ancestors == NULL ? object_append_array(w, object->array)
+                                    : named_append_array(w, object->array);
     default: return object_append_instance(w, object->instance);
     }
     return NPYX_OK;
@@ -539,51 +538,52 @@ enum { OBJECT_NBYTES = 8 }; /* a comma, and what is not text */
 
 /* An object of a file; null if it contains itself, or is too deep. Not inlined into its caller, which
  * recurses deeper for items. */
-static __attribute__((noinline)) npyx_status way_append(const object_writing *w, const npyx_object *object) {
+static __attribute__((noinline)) npyx_status named_append(const object_writing *w,
+                                                          const npyx_object *object) {
     enum { NODE_NBYTES = 16 }; /* brackets and names */
-    object_way *way = w->way;
+    object_ancestors *ancestors = w->ancestors;
     npyx_budget *budget = w->out->budget;
     int i = 0;
     NPYX_TRY(npyx_budget_spend(budget, NODE_NBYTES + (object->kind < NPYX_OBJECT_LIST ? OBJECT_NBYTES : 0),
                                w->error));
-    NPYX_TRY(npyx_budget_work(budget, sizeof *object * (size_t)way->depth, w->error));
+    NPYX_TRY(npyx_budget_work(budget, sizeof *object * (size_t)ancestors->depth, w->error));
     if (object->array_number > 0) {
         const char *name = NULL;
         size_t nbytes = 0;
-        way->name(way->ctx, object->array_number, &name, &nbytes);
+        ancestors->name(ancestors->ctx, object->array_number, &name, &nbytes);
         npyx_buffer_append_text(w->out, "{\"__array__\":");
         NPYX_TRY(object_append_text(w, name, nbytes));
         npyx_buffer_append_char(w->out, '}');
         return NPYX_OK;
     }
-    while (i < way->depth && way->objects[i] != object)
+    while (i < ancestors->depth && ancestors->objects[i] != object)
         i++;
-    if (i < way->depth || way->depth == OBJECT_WAY_MAX_DEPTH) {
+    if (i < ancestors->depth || ancestors->depth == NPYX_OBJECT_MAX_DEPTH) {
         npyx_buffer_append_text(w->out, "null");
         return NPYX_OK;
     }
-    way->objects[way->depth++] = object;
+    ancestors->objects[ancestors->depth++] = object;
     npyx_status status = object_append_kind(w, object);
-    way->depth--;
+    ancestors->depth--;
     return status;
 }
 
 static npyx_status object_append(const object_writing *w, const npyx_object *object) {
     if (w->out->status != NPYX_OK)
         return NPYX_OK; /* the buffer keeps the reason */
-    if (w->way != NULL)
-        return way_append(w, object);
+    if (w->ancestors != NULL)
+        return named_append(w, object);
     NPYX_TRY(npyx_budget_spend(w->out->budget, OBJECT_NBYTES, w->error));
     return object_append_kind(w, object);
 }
 
 npyx_status npyx_object_append_named(const npyx_object *root, npyx_object_array_name *name, const void *ctx,
                                      npyx_buffer *out, npyx_error *error) {
-    object_way *way = npyx_alloc(out->host, sizeof *way);
-    NPYX_TRY(npyx_check_memory(way, error));
-    *way = (object_way){.name = name, .ctx = ctx};
-    npyx_status status = object_append(&(object_writing){out, error, way}, root);
-    npyx_free(out->host, way);
+    object_ancestors *ancestors = npyx_alloc(out->host, sizeof *ancestors);
+    NPYX_TRY(npyx_check_memory(ancestors, error));
+    *ancestors = (object_ancestors){.name = name, .ctx = ctx};
+    npyx_status status = object_append(&(object_writing){out, error, ancestors}, root);
+    npyx_free(out->host, ancestors);
     return status;
 }
 

@@ -41,8 +41,8 @@ next_of_list(npyx_json_reader *r, int64_t nread, int64_t nexpected, bool *is_end
     NPYX_TRY(npyx_json_next(r, error));
     *is_end = r->token == NPYX_JSON_LIST_END;
     if (*is_end ? nread < nexpected : nread == nexpected)
-        return npyx_fail(error, NPYX_INVALID, -1, "the list has %s than %" PRId64 " item%s",
-                         *is_end ? "fewer" : "more", nexpected, nexpected == 1 ? "" : "s");
+        return npyx_refuse(error, "the list has %s than %" PRId64 " item%s", *is_end ? "fewer" : "more",
+                           nexpected, nexpected == 1 ? "" : "s");
     return NPYX_OK;
 }
 
@@ -63,8 +63,8 @@ static npyx_status encode_complex(npyx_json_reader *r, const npyx_dtype *dtype, 
         if (is_end)
             return NPYX_OK;
         if (r->token == NPYX_JSON_LIST)
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             "a complex item is [re, im], an innermost list: it has a list for a number");
+            return npyx_refuse(error,
+                               "a complex item is [re, im], an innermost list: it has a list for a number");
         NPYX_TRY(encode_item(r, &part, item, error));
     }
 }
@@ -102,7 +102,7 @@ static npyx_status encode_fields(npyx_json_reader *r, const npyx_dtype *dtype, u
 }
 
 static npyx_status fail_name(const char *what, const char *name, size_t name_nbytes, npyx_error *error) {
-    return npyx_fail(error, NPYX_INVALID, -1, "%s field '%.*s'", what, NPYX_SHOWN(name, name_nbytes, 80));
+    return npyx_refuse(error, "%s field '%.*s'", what, NPYX_SHOWN(name, name_nbytes, 80));
 }
 
 /* The members of an object; is_set has a byte for each field. */
@@ -185,9 +185,8 @@ static npyx_status encode_axis(encode_axes *axes, int ndim, const int64_t *shape
     if (ndim == 0)
         return encode_item(axes->r, axes->dtype, items, axes->error);
     if (axes->r->token != NPYX_JSON_LIST)
-        return npyx_fail(axes->error, NPYX_INVALID, -1,
-                         "%s is found where a list of %" PRId64 " item%s is expected",
-                         token_names[axes->r->token], shape[0], shape[0] == 1 ? "" : "s");
+        return npyx_refuse(axes->error, "%s is found where a list of %" PRId64 " item%s is expected",
+                           token_names[axes->r->token], shape[0], shape[0] == 1 ? "" : "s");
     const int64_t nbytes = npyx_dtype_entry_nbytes(axes->dtype, ndim, shape);
     for (int64_t i = 0;; i++, items += nbytes) {
         npyx_status status = next_of_list(axes->r, i, shape[0], &axes->is_end, axes->error);
@@ -257,9 +256,7 @@ npyx_status npyx_encode_value(npyx_host *host, const npyx_dtype *dtype, const np
     }
 }
 
-/* ---- what a text holds ---- */
-
-/* What a JSON text holds, and the dtype that follows from it. */
+/* ---- what a JSON text holds, and the dtype that follows from it ---- */
 
 _Static_assert(sizeof((npyx_json_form *)0)->shape / sizeof(int64_t) == NPYX_MAX_NDIM, "room for every axis");
 
@@ -302,8 +299,8 @@ static npyx_status find_ndim(measuring *m, const npyx_dtype *dtype) {
         item_depth = 0; /* objects are items, and an empty list has none */
     depth -= item_depth;
     if (depth > NPYX_MAX_NDIM)
-        return npyx_fail(m->error, NPYX_INVALID, -1, "lists nested %d deep make more than %d dimensions",
-                         depth, NPYX_MAX_NDIM);
+        return npyx_refuse(m->error, "lists nested %d deep make more than %d dimensions", depth,
+                           NPYX_MAX_NDIM);
     m->form->ndim = depth;
     for (int axis = 0; axis < depth; axis++)
         m->form->shape[axis] = -1;
@@ -427,7 +424,7 @@ npyx_status npyx_json_dtype(npyx_arena *arena, const npyx_json_form *form, const
                             npyx_error *error) {
     const char *why = why_without_dtype(form);
     if (why != NULL)
-        return npyx_fail(error, NPYX_INVALID, -1, "%s", why);
+        return npyx_refuse(error, "%s", why);
     npyx_dtype *made = npyx_arena_alloc(arena, sizeof *made);
     NPYX_TRY(npyx_check_memory(made, error));
     bool is_real = form->has_real || form->has_null; /* nulls occur only among numbers */
@@ -441,8 +438,8 @@ npyx_status npyx_json_dtype(npyx_arena *arena, const npyx_json_form *form, const
     if (type == NPYX_TEXT) /* NumPy has no texts of no characters here */
         made->itemsize = 4 * (form->longest_ncharacters == 0 ? 1 : form->longest_ncharacters);
     if (made->itemsize > NPYX_MAX_ITEMSIZE)
-        return npyx_fail(error, NPYX_INVALID, -1, "a text of %" PRId64 " characters is too long for an item",
-                         form->longest_ncharacters);
+        return npyx_refuse(error, "a text of %" PRId64 " characters is too long for an item",
+                           form->longest_ncharacters);
     *dtype = made;
     return NPYX_OK;
 }

@@ -7,8 +7,8 @@
 
 npyx_status npyx_encode_refuse(const npyx_dtype *dtype, const char *what, const char *why,
                                npyx_error *error) {
-    return npyx_fail(error, NPYX_INVALID, -1, "%s does not fit %s%s%s", what, npyx_dtype_shown(dtype).name,
-                     *why == '\0' ? "" : ": ", why);
+    return npyx_refuse(error, "%s does not fit %s%s%s", what, npyx_dtype_shown(dtype).name,
+                       *why == '\0' ? "" : ": ", why);
 }
 
 static npyx_status refuse_number(const npyx_dtype *dtype, const npyx_number *number, const char *why,

@@ -106,6 +106,10 @@ static inline npyx_object *const *npyx_object_parts(const npyx_object *object, u
  * thread of musl has. */
 enum { NPYX_OBJECT_MAX_HEIGHT = 200 };
 
+/* How deep a file's pickle is looked through for arrays, and shown without them. A level takes some 500 bytes
+ * of stack, so these are less than half of what a thread of musl has. */
+enum { NPYX_OBJECT_MAX_DEPTH = 100 };
+
 /* Python refuses to print integers of more digits, as the time grows with their square
  * (sys.set_int_max_str_digits). */
 enum { NPYX_OBJECT_MAX_NDIGITS = 4300 };
@@ -149,7 +153,7 @@ typedef void npyx_object_array_name(const void *ctx, uint32_t number, const char
 /* Appends what is in a file's pickle without its arrays, as JSON: what else a checkpoint says, such as the
  * number of the epoch. Values are as above, and an array is {"__array__": NAME}. Check out->status
  * afterwards. Its length and all work are charged to out->budget, which is there: NPYX_TOOBIG. An object that
- * contains itself, or is more than 100 deep, is null there. */
+ * contains itself, or is more than NPYX_OBJECT_MAX_DEPTH deep, is null there. */
 npyx_status npyx_object_append_named(const npyx_object *root, npyx_object_array_name *name, const void *ctx,
                                      npyx_buffer *out, npyx_error *error);
 

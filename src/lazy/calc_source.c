@@ -10,15 +10,15 @@
 #include "walk/item_walk.h"
 
 /* How an operand's items are found. */
-typedef enum input_way {
+typedef enum input_method {
     INPUT_ABSENT,  /* a number */
     INPUT_IN_FILE, /* in the order of the result, one after the other */
     INPUT_HELD,    /* in memory, from which they are spread by strides */
     INPUT_WALKED   /* by a walk over the broadcast view, in order, on the caller's thread alone */
-} input_way;
+} input_method;
 
 typedef struct calc_input {
-    input_way way;
+    input_method method;
     npyx_source *source;
     npyx_dtype dtype; /* as in the file; of held ones as loaded */
     npyx_type type;   /* as loaded */
@@ -146,7 +146,7 @@ static npyx_status calc_fetch(calc_input *input, bool is_aside, int64_t first, i
     /* The kernel copies several times slower to a place that is up to 31 bytes further than the file's,
      * modulo a page. The items must remain aligned. */
     scratch += (size_t)(input->source->file_off + off) & (SLOT_ALIGN_NBYTES - NPYX_CALC_MAX_ITEMSIZE);
-    if (input->way == INPUT_WALKED) {
+    if (input->method == INPUT_WALKED) {
         *bytes = scratch;
         return npyx_item_walk_copy(&input->walk, first, nelem, scratch, error);
     }
@@ -156,19 +156,24 @@ static npyx_status calc_fetch(calc_input *input, bool is_aside, int64_t first, i
     return *bytes != NULL ? NPYX_OK : NPYX_IO;
 }
 
+static npyx_dtype loaded_dtype(const calc_input *input) {
+    npyx_dtype loaded = npyx_native_dtype(input->type);
+    loaded.unit = input->dtype.unit;
+    loaded.multiple = input->dtype.multiple;
+    return loaded;
+}
+
 /* An operand's items as they are loaded: in place, if they are so already and aligned. */
 static npyx_status load(calc_source *source, calc_state *state, int operand, bool is_aside, int64_t first,
                         int64_t nelem, const uint8_t **items, npyx_error *error) {
     calc_input *input = &source->inputs[operand];
     uint8_t *loaded = calc_slot_of(source, state, source->calc->nslots + operand);
-    if (input->way == INPUT_HELD) {
+    if (input->method == INPUT_HELD) {
         *items = spread(input, first, nelem, loaded);
         return NPYX_OK;
     }
     const uint8_t *bytes = NULL;
-    npyx_dtype to = npyx_native_dtype(input->type);
-    to.unit = input->dtype.unit;
-    to.multiple = input->dtype.multiple;
+    npyx_dtype to = loaded_dtype(input);
     bool is_as_loaded = npyx_dtype_is_native(&input->dtype) && input->dtype.type == input->type &&
                         input->type != NPYX_BOOL; /* whose bytes may be any but 0 for true */
     uint8_t *scratch = is_as_loaded ? loaded : calc_spare_of(source, state, SPARE_BYTES);
@@ -246,18 +251,9 @@ static void choose(const uint8_t *chooses, const uint8_t *x, const uint8_t *y, s
 #undef CHOOSE
 }
 
-/* Makes a step's items, in its slot or, if it is not NULL, where wanted says. */
-static void run_step(calc_source *source, calc_state *state, int number, int64_t nelem, uint8_t *wanted_at) {
-    const npyx_calc_step *step = &source->calc->steps[number];
-    uint8_t *out = wanted_at != NULL ? wanted_at : calc_slot_of(source, state, step->slot);
-    state->items[number] = out;
-    state->has_notes[number] = false;
-    if (step->is_constant) {
-        fill_items(out, step->constant, npyx_types[step->type].itemsize, nelem);
-        pass_notes(source, state, number, nelem);
-        return;
-    }
-    const uint8_t *arguments[3] = {out, out, out}; /* those that it has not are not looked at */
+/* The items of a step's arguments, cast to what its loop takes. */
+static void step_take_arguments(const calc_source *source, const calc_state *state,
+                                const npyx_calc_step *step, int64_t nelem, const uint8_t *arguments[3]) {
     for (int k = 0; k < step->narguments; k++) {
         const npyx_calc_step *argument = &source->calc->steps[step->arguments[k]];
         bool is_condition = step->op == NPYX_OP_WHERE && k == 0;
@@ -271,11 +267,13 @@ static void run_step(calc_source *source, calc_state *state, int number, int64_t
             arguments[k] = spare;
         }
     }
-    bool is_cast = step->made != step->type && step->work != NPYX_VOID;
-    uint8_t *made = is_cast ? calc_spare_of(source, state, SPARE_MADE) : out;
-    bool has_fault = false;
+}
+
+/* Makes items of arguments, not yet cast to the step's type. Returns whether there was a fault. */
+static bool step_make_items(const calc_source *source, const calc_state *state, const npyx_calc_step *step,
+                            const uint8_t *const arguments[3], int64_t nelem, uint8_t *made) {
     if (step->op == NPYX_OP_WHERE) {
-        choose(arguments[0], arguments[1], arguments[2], npyx_types[step->type].itemsize, out, nelem);
+        choose(arguments[0], arguments[1], arguments[2], npyx_types[step->type].itemsize, made, nelem);
         uint8_t *kept = calc_spare_of(source, state, SPARE_ARGUMENT); /* for pass_notes */
         if (kept != arguments[0])
             memcpy(kept, arguments[0], (size_t)nelem);
@@ -288,12 +286,31 @@ static void run_step(calc_source *source, calc_state *state, int number, int64_t
                 *zeros = calc_spare_of(source, state, SPARE_ARGUMENT + 2);
         step->order(order, arguments[step->is_swapped], arguments[!step->is_swapped], nelem);
         memset(zeros, 0, (size_t)nelem);
-        step->loop(out, step->is_swapped ? zeros : order, step->is_swapped ? order : zeros, nelem);
+        step->loop(made, step->is_swapped ? zeros : order, step->is_swapped ? order : zeros, nelem);
     } else if (step->loop == NULL) {
-        memcpy(out, arguments[0], (size_t)nelem * npyx_types[step->type].itemsize);
+        memcpy(made, arguments[0], (size_t)nelem * npyx_types[step->type].itemsize);
     } else {
-        has_fault = step->loop(made, arguments[0], arguments[1], nelem);
+        return step->loop(made, arguments[0], arguments[1], nelem);
     }
+    return false;
+}
+
+/* Makes a step's items, in its slot or, if it is not NULL, where wanted says. */
+static void step_run(calc_source *source, calc_state *state, int number, int64_t nelem, uint8_t *wanted_at) {
+    const npyx_calc_step *step = &source->calc->steps[number];
+    uint8_t *out = wanted_at != NULL ? wanted_at : calc_slot_of(source, state, step->slot);
+    state->items[number] = out;
+    state->has_notes[number] = false;
+    if (step->is_constant) {
+        fill_items(out, step->constant, npyx_types[step->type].itemsize, nelem);
+        pass_notes(source, state, number, nelem);
+        return;
+    }
+    const uint8_t *arguments[3] = {out, out, out}; /* those that it has not are not looked at */
+    step_take_arguments(source, state, step, nelem, arguments);
+    bool is_cast = step->made != step->type && step->work != NPYX_VOID;
+    uint8_t *made = is_cast ? calc_spare_of(source, state, SPARE_MADE) : out;
+    bool has_fault = step_make_items(source, state, step, arguments, nelem, made);
     if (is_cast)
         cast_items(step->made, made, step->type, out, nelem);
     pass_notes(source, state, number, nelem);
@@ -307,9 +324,9 @@ static npyx_status calc_run_block(calc_source *source, calc_state *state, bool i
                                   int64_t nelem, uint8_t *wanted_at, const uint8_t **items,
                                   npyx_error *error) {
     const npyx_calc *calc = source->calc;
-    const uint8_t *loaded[26] = {NULL};
+    const uint8_t *loaded[NPYX_EXPRESSION_NLETTERS] = {NULL};
     for (int i = 0; i < calc->noperands; i++) {
-        if (source->inputs[i].way != INPUT_ABSENT)
+        if (source->inputs[i].method != INPUT_ABSENT)
             NPYX_TRY(load(source, state, i, is_aside, first, nelem, &loaded[i], error));
     }
     for (int number = 0; number < calc->nsteps; number++) {
@@ -317,7 +334,7 @@ static npyx_status calc_run_block(calc_source *source, calc_state *state, bool i
         if (step->op == NPYX_OP_OPERAND)
             state->items[number] = loaded[step->operand];
         else if (step->op != NPYX_OP_NUMBER && !step->is_plain)
-            run_step(source, state, number, nelem, number == calc->nsteps - 1 ? wanted_at : NULL);
+            step_run(source, state, number, nelem, number == calc->nsteps - 1 ? wanted_at : NULL);
     }
     *items = state->items[calc->nsteps - 1];
     return NPYX_OK;
@@ -433,7 +450,7 @@ static npyx_status calc_account(npyx_source *base, int64_t off, const uint8_t *b
     (void)bytes;
     for (int i = 0; i < source->calc->noperands; i++) {
         calc_input *input = &source->inputs[i];
-        if (input->way != INPUT_IN_FILE)
+        if (input->method != INPUT_IN_FILE)
             continue;
         int64_t first = off / itemsize, end = (off + (int64_t)nbytes + itemsize - 1) / itemsize;
         NPYX_TRY(input->source->ops->account(input->source, input->view.off + first * input->dtype.itemsize,
@@ -501,9 +518,7 @@ static void join_axes(const npyx_calc *calc, calc_input *input) {
 /* Reads a small operand into memory. */
 static npyx_status hold(npyx_host *host, calc_input *input, npyx_error *error) {
     int64_t nelem = npyx_view_nelem(&input->view);
-    npyx_dtype loaded = npyx_native_dtype(input->type);
-    loaded.unit = input->dtype.unit;
-    loaded.multiple = input->dtype.multiple;
+    npyx_dtype loaded = loaded_dtype(input);
     input->held = npyx_alloc_array(host, nelem, (size_t)loaded.itemsize);
     NPYX_TRY(npyx_check_memory(input->held, error));
     npyx_blocks blocks = {0};
@@ -517,7 +532,7 @@ static npyx_status hold(npyx_host *host, calc_input *input, npyx_error *error) {
     }
     npyx_blocks_clear(&blocks);
     input->dtype = loaded;
-    input->way = INPUT_HELD;
+    input->method = INPUT_HELD;
     return status == NPYX_DONE ? NPYX_OK : status;
 }
 
@@ -535,7 +550,7 @@ static npyx_status open_input(calc_source *source, int operand, npyx_error *erro
     int64_t nelem = npyx_view_nelem(&input->view);
     bool is_in_order = nelem == calc->nelem && npyx_view_is_contiguous(&input->view);
     if (is_in_order) {
-        input->way = INPUT_IN_FILE;
+        input->method = INPUT_IN_FILE;
         source->base.is_forward |= input->source->is_forward;
         source->base.is_inflated |= input->source->is_inflated;
         source->base.is_concurrent &= input->source->is_concurrent && !input->source->wants_order;
@@ -543,7 +558,7 @@ static npyx_status open_input(calc_source *source, int operand, npyx_error *erro
     }
     if (nelem <= NPYX_HELD_NBYTES / input->dtype.itemsize && calc->nelem > 0)
         return hold(source->base.host, input, error);
-    input->way = INPUT_WALKED;
+    input->method = INPUT_WALKED;
     source->base.is_concurrent = false;
     source->base.is_forward = true;
     /* The view repeats items along axes that it does not have. */

@@ -67,7 +67,7 @@ typedef enum npyx_op {
 /* `+`, `where`. */
 const char *npyx_op_spelling(npyx_op op);
 
-enum { NPYX_EXPRESSION_MAX_NNODES = 256, NPYX_EXPRESSION_MAX_DEPTH = 48 };
+enum { NPYX_EXPRESSION_MAX_NNODES = 256, NPYX_EXPRESSION_MAX_DEPTH = 48, NPYX_EXPRESSION_NLETTERS = 26 };
 
 /* A number that has no dtype yet, like a Python int or float: it takes that of what it meets. */
 typedef struct npyx_plain_number {

@@ -5,14 +5,14 @@
 #include "difference.h"
 
 /* How two dtypes are compared. */
-typedef struct difference_way {
+typedef struct difference_method {
     const npyx_dtype *dtypes[2];
     npyx_comparability comparability;
     npyx_difference_kernel *kernel; /* NULL: none accepts the items as they are */
     bool trusts_bytes;              /* equal bytes are equal items */
     int word_nbytes;                /* of a float; 0: every item is finite */
     uint64_t infinite_bits;         /* all set in no finite word */
-} difference_way;
+} difference_method;
 
 /* Items side by side, compared on their own, so that the sums are the same whichever thread compares them. */
 typedef struct difference_stretch {
@@ -22,7 +22,7 @@ typedef struct difference_stretch {
 } difference_stretch;
 
 typedef struct difference_walk {
-    difference_way way;
+    difference_method how;
     const npyx_difference_side *given; /* the two sides */
     npyx_blocks sides[2];              /* what is not yet compared of the current blocks */
     int64_t position;                  /* of the next item */
@@ -63,30 +63,31 @@ static uint64_t infinite_bits_of(npyx_type type) {
                                              : 0;
 }
 
-static void choose_way(difference_way *way) {
-    const npyx_dtype *a = way->dtypes[0], *b = way->dtypes[1];
+static void choose_method(difference_method *how) {
+    const npyx_dtype *a = how->dtypes[0], *b = how->dtypes[1];
     bool is_same = a->type == b->type && npyx_dtype_is_native(a) && npyx_dtype_is_native(b);
-    if (way->comparability == NPYX_EQUALITY_ONLY) {
-        way->trusts_bytes = has_same_orders(a, b);
+    if (how->comparability == NPYX_EQUALITY_ONLY) {
+        how->trusts_bytes = has_same_orders(a, b);
         return;
     }
     if (is_same)
-        way->kernel = npyx_difference_kernel_of(a->type, npyx_simd_here());
-    way->infinite_bits = infinite_bits_of(a->type);
-    way->word_nbytes = way->infinite_bits == 0 ? 0 : npyx_types[a->type].swap_nbytes;
-    way->trusts_bytes = is_same && (a->type <= NPYX_U8 || way->infinite_bits != 0);
+        how->kernel = npyx_difference_kernel_of(a->type, npyx_simd_here());
+    how->infinite_bits = infinite_bits_of(a->type);
+    how->word_nbytes = how->infinite_bits == 0 ? 0 : npyx_types[a->type].swap_nbytes;
+    how->trusts_bytes = is_same && (a->type <= NPYX_U8 || how->infinite_bits != 0);
 }
 
 /* ---- a stretch ---- */
 
 /* Whether a chunk's bytes show that its items are equal and finite, so that there is nothing to subtract. */
-static bool is_plainly_equal(const difference_way *way, const uint8_t *a, const uint8_t *b, size_t nbytes) {
-    if (!way->trusts_bytes || memcmp(a, b, nbytes) != 0)
+static bool is_plainly_equal(const difference_method *how, const uint8_t *a, const uint8_t *b,
+                             size_t nbytes) {
+    if (!how->trusts_bytes || memcmp(a, b, nbytes) != 0)
         return false;
-    if (way->word_nbytes == 0)
+    if (how->word_nbytes == 0)
         return true;
     return nbytes % NPYX_DIFFERENCE_WORDS_NBYTES == 0 &&
-           !npyx_difference_has_bits(a, nbytes, way->word_nbytes, way->infinite_bits);
+           !npyx_difference_has_bits(a, nbytes, how->word_nbytes, how->infinite_bits);
 }
 
 /* For chunks whose items are one double each. */
@@ -103,19 +104,19 @@ static bool tally_doubles(difference_stretch *stretch, int64_t nelem) {
 }
 
 /* Compares the numbers of a stretch from number first on. */
-static void subtract(const difference_way *way, const uint8_t *const items[2], int64_t first, int64_t nelem,
-                     difference_stretch *stretch) {
+static void subtract(const difference_method *how, const uint8_t *const items[2], int64_t first,
+                     int64_t nelem, difference_stretch *stretch) {
     npyx_difference_part part;
     int64_t ndiffering = stretch->tally.ndiffering, nfinite = stretch->tally.nfinite;
-    bool is_done = way->kernel != NULL && nelem % NPYX_DIFFERENCE_UNIT_NELEM == 0;
+    bool is_done = how->kernel != NULL && nelem % NPYX_DIFFERENCE_UNIT_NELEM == 0;
     if (is_done) {
-        way->kernel(items[0], items[1], (size_t)nelem, &part);
+        how->kernel(items[0], items[1], (size_t)nelem, &part);
         is_done = npyx_tally_add_part(&stretch->tally, &part);
     }
     bool finds_first = stretch->first_at < 0 && stretch->tally.ndiffering > ndiffering;
     bool has_infinite = is_done && stretch->tally.nfinite - nfinite < nelem; /* among them NaN, perhaps */
     for (int k = 0; k < 2 && (!is_done || finds_first || has_infinite); k++)
-        npyx_chunk_load(&stretch->chunks[k], way->dtypes[k], items[k], nelem);
+        npyx_chunk_load(&stretch->chunks[k], how->dtypes[k], items[k], nelem);
     if (!is_done && !tally_doubles(stretch, nelem))
         npyx_tally_chunks(&stretch->tally, &stretch->chunks[0], &stretch->chunks[1], nelem);
     if (stretch->tally.nfinite - nfinite < nelem)
@@ -128,30 +129,30 @@ static void subtract(const difference_way *way, const uint8_t *const items[2], i
     stretch->first_at = first + i;
 }
 
-static void mark(const difference_way *way, const uint8_t *const items[2], int64_t first, int64_t nelem,
+static void mark(const difference_method *how, const uint8_t *const items[2], int64_t first, int64_t nelem,
                  difference_stretch *stretch) {
     bool differs[NPYX_DIFFERENCE_NELEM_MOST] = {false};
-    npyx_difference_mark(way->dtypes, items, way->dtypes[0]->itemsize, nelem, stretch->chunks, differs);
+    npyx_difference_mark(how->dtypes, items, how->dtypes[0]->itemsize, nelem, stretch->chunks, differs);
     for (int64_t i = 0; i < nelem; i++) {
         if (differs[i] && stretch->tally.ndiffering++ == 0)
             stretch->first_at = first + i;
     }
 }
 
-static void compare_stretch(const difference_way *way, const uint8_t *a, const uint8_t *b, int64_t nelem,
+static void compare_stretch(const difference_method *how, const uint8_t *a, const uint8_t *b, int64_t nelem,
                             bool stops_early, difference_stretch *stretch) {
     memset(stretch, 0, sizeof *stretch);
     stretch->first_at = -1;
     for (int64_t first = 0, n; first < nelem && !(stops_early && stretch->first_at >= 0); first += n) {
         n = nelem - first < NPYX_DIFFERENCE_NELEM ? nelem - first : NPYX_DIFFERENCE_NELEM;
-        const uint8_t *const items[2] = {a + first * way->dtypes[0]->itemsize,
-                                         b + first * way->dtypes[1]->itemsize};
-        if (is_plainly_equal(way, items[0], items[1], (size_t)(n * way->dtypes[0]->itemsize)))
+        const uint8_t *const items[2] = {a + first * how->dtypes[0]->itemsize,
+                                         b + first * how->dtypes[1]->itemsize};
+        if (is_plainly_equal(how, items[0], items[1], (size_t)(n * how->dtypes[0]->itemsize)))
             stretch->tally.nfinite += n;
-        else if (way->comparability == NPYX_EQUALITY_ONLY)
-            mark(way, items, first, n, stretch);
+        else if (how->comparability == NPYX_EQUALITY_ONLY)
+            mark(how, items, first, n, stretch);
         else
-            subtract(way, items, first, n, stretch);
+            subtract(how, items, first, n, stretch);
     }
 }
 
@@ -176,18 +177,10 @@ typedef struct difference_block {
     uint8_t room[]; /* for the second side's bytes, at any alignment within a page */
 } difference_block;
 
-enum { DIFFERENCE_PAGE_NBYTES = 4096 };
-
 /* The offset of the second side's item number position. */
 static int64_t off_of_others(const difference_walk *w, int64_t position) {
     const npyx_view *b = w->given[1].view;
     return b->off + position * b->dtype->itemsize;
-}
-
-/* Room congruent to the file modulo a page (io/read_ahead.c). */
-static uint8_t *room_for_others(const difference_walk *w, difference_block *block, int64_t off) {
-    size_t shift = (size_t)(w->given[1].source->file_off + off) - (size_t)(uintptr_t)block->room;
-    return block->room + (shift & (DIFFERENCE_PAGE_NBYTES - 1));
 }
 
 static void difference_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes,
@@ -195,13 +188,14 @@ static void difference_run(const void *ctx, int64_t first, const uint8_t *bytes,
     const difference_walk *w = ctx;
     difference_block *block = result;
     npyx_source *other = w->given[1].source;
-    int64_t nelem = (int64_t)nbytes / w->way.dtypes[0]->itemsize, other_off = off_of_others(w, first);
+    int64_t nelem = (int64_t)nbytes / w->how.dtypes[0]->itemsize, other_off = off_of_others(w, first);
     block->others = NULL;
     if (other->is_concurrent)
-        block->others = other->ops->read_aside(other, other_off, room_for_others(w, block, other_off),
-                                               (size_t)(nelem * w->way.dtypes[1]->itemsize), &block->crc32);
+        block->others = other->ops->read_aside(other, other_off,
+                                               npyx_congruent_room(block->room, other->file_off + other_off),
+                                               (size_t)(nelem * w->how.dtypes[1]->itemsize), &block->crc32);
     if (block->others != NULL)
-        compare_stretch(&w->way, bytes, block->others, nelem, w->stops_early, &block->stretch);
+        compare_stretch(&w->how, bytes, block->others, nelem, w->stops_early, &block->stretch);
 }
 
 /* Adds the first side's current block, after the second side's checks. */
@@ -210,12 +204,13 @@ static npyx_status add_block(difference_walk *w, difference_block *own, npyx_err
     const difference_block *block = blocks->reader.result;
     npyx_source *other = w->given[1].source;
     int64_t nelem = blocks->nelem, off = off_of_others(w, w->position);
-    size_t nbytes = (size_t)(nelem * w->way.dtypes[1]->itemsize);
+    size_t nbytes = (size_t)(nelem * w->how.dtypes[1]->itemsize);
     if (block != NULL && block->others != NULL) {
         NPYX_TRY(other->ops->account(other, off, block->others, nbytes, block->crc32, error));
     } else {
-        NPYX_TRY(npyx_source_window(other, off, nbytes, room_for_others(w, own, off), &own->others, error));
-        compare_stretch(&w->way, blocks->items, own->others, nelem, w->stops_early, &own->stretch);
+        NPYX_TRY(npyx_source_window(other, off, nbytes, npyx_congruent_room(own->room, other->file_off + off),
+                                    &own->others, error));
+        compare_stretch(&w->how, blocks->items, own->others, nelem, w->stops_early, &own->stretch);
         block = own;
     }
     walk_add(w, &block->stretch, nelem);
@@ -252,7 +247,7 @@ static npyx_status walk_by_items(difference_walk *w, int *faulty, npyx_error *er
                 NPYX_TRY(npyx_blocks_next(&w->sides[k], error));
         }
         int64_t nelem = a->nelem < b->nelem ? a->nelem : b->nelem;
-        compare_stretch(&w->way, a->items, b->items, nelem, w->stops_early, &w->stretch);
+        compare_stretch(&w->how, a->items, b->items, nelem, w->stops_early, &w->stretch);
         walk_add(w, &w->stretch, nelem);
         for (int k = 0; k < 2; k++) {
             w->sides[k].items += nelem * w->sides[k].view.dtype->itemsize;
@@ -271,7 +266,7 @@ static npyx_status walk_through(difference_walk *w, int *faulty, npyx_error *err
         b->dtype->itemsize > 2 * NPYX_WORK_NBYTES / nelem ? INT64_MAX : nelem * b->dtype->itemsize;
     if (others_nbytes == INT64_MAX || !npyx_view_is_contiguous(a) || !npyx_view_is_contiguous(b))
         return walk_by_items(w, faulty, error);
-    size_t block_nbytes = sizeof(difference_block) + (size_t)others_nbytes + DIFFERENCE_PAGE_NBYTES;
+    size_t block_nbytes = sizeof(difference_block) + (size_t)others_nbytes + NPYX_PAGE_NBYTES;
     difference_block *own = npyx_alloc(host, block_nbytes);
     NPYX_TRY(npyx_check_memory(own, error));
     npyx_status status = walk_by_blocks(w, own, block_nbytes, faulty, error);
@@ -284,7 +279,7 @@ static void difference_report(const difference_walk *w, npyx_difference *differe
     const npyx_difference_tally *tally = &w->tally;
     difference->ndiffering = tally->ndiffering;
     difference->first_at = w->first_at;
-    if (w->way.comparability != NPYX_SUBTRACTABLE)
+    if (w->how.comparability != NPYX_SUBTRACTABLE)
         return;
     difference->nnan[0] = tally->nnan[0];
     difference->nnan[1] = tally->nnan[1];
@@ -310,11 +305,11 @@ npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops
     NPYX_TRY(npyx_check_memory(w, error));
     w->given = sides;
     for (int k = 0; k < 2; k++)
-        w->way.dtypes[k] = sides[k].view->dtype;
-    w->way.comparability = npyx_difference_check(w->way.dtypes[0], w->way.dtypes[1]);
+        w->how.dtypes[k] = sides[k].view->dtype;
+    w->how.comparability = npyx_difference_check(w->how.dtypes[0], w->how.dtypes[1]);
     w->first_at = -1;
     w->stops_early = stops_early;
-    choose_way(&w->way);
+    choose_method(&w->how);
     npyx_status status = walk_through(w, faulty, error);
     status = status == NPYX_DONE ? NPYX_OK : status;
     if (status == NPYX_OK)
@@ -325,9 +320,7 @@ npyx_status npyx_difference_find(const npyx_difference_side sides[2], bool stops
     return status;
 }
 
-/* ---- structures ---- */
-
-/* Items that are not subtracted are compared field by field, many items at a time. */
+/* ---- structures: field by field, many items at a time ---- */
 
 /* The size of the largest number; items are gathered side by side for npyx_chunk_load. */
 enum { MAX_NUMBER_NBYTES = 32 };

@@ -6,11 +6,10 @@
 npyx_status npyx_histogram_check(const npyx_dtype *dtype, npyx_error *error) {
     if (npyx_dtype_is_real(dtype))
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1, "a histogram is one of real numbers, not of %s%s",
-                     npyx_dtype_shown(dtype).name,
-                     npyx_type_is_date(dtype->type) ? "; view = 'i8' takes the counts of its unit"
-                     : dtype->type == NPYX_STRUCT   ? "; choose one of its fields with field"
-                                                    : "");
+    return npyx_refuse(error, "a histogram is one of real numbers, not of %s%s", npyx_dtype_shown(dtype).name,
+                       npyx_type_is_date(dtype->type) ? "; view = 'i8' takes the counts of its unit"
+                       : dtype->type == NPYX_STRUCT   ? "; choose one of its fields with field"
+                                                      : "");
 }
 
 void npyx_histogram_clear(npyx_histogram *histogram) {
@@ -101,8 +100,8 @@ static npyx_status range_of_limits(npyx_type type, const npyx_limits *limits, np
         else if (is_none)
             ends[k] = (npyx_range_end){true, k, (double)k};
         else if (!isfinite(real))
-            return npyx_fail(error, NPYX_INVALID, -1,
-                             "there are infinite values; give range_lo and range_hi, between which to count");
+            return npyx_refuse(
+                error, "there are infinite values; give range_lo and range_hi, between which to count");
         else if (type <= NPYX_U8)
             ends[k] = (npyx_range_end){true, (uint64_t)(int64_t)real, real};
         else
@@ -215,13 +214,11 @@ npyx_status npyx_histogram_make(npyx_histogram *histogram, const npyx_bins *bins
 
 /* ---- bins as they are requested ---- */
 
-/* Bins as they are requested. */
-
 npyx_status npyx_bins_set_count(npyx_bins *bins, int64_t nbins, npyx_error *error) {
     bool is_less = nbins < 1;
     if (is_less || nbins > NPYX_MAX_NBINS)
-        return npyx_fail(error, NPYX_INVALID, -1, "bins is %" PRId64 "; there %s %d", nbins,
-                         is_less ? "must be at least" : "can be at most", is_less ? 1 : NPYX_MAX_NBINS);
+        return npyx_refuse(error, "bins is %" PRId64 "; there %s %d", nbins,
+                           is_less ? "must be at least" : "can be at most", is_less ? 1 : NPYX_MAX_NBINS);
     bins->nbins = nbins;
     return NPYX_OK;
 }
@@ -236,13 +233,12 @@ static const char *operand_text(npyx_operand operand, char text[NPYX_NUMBER_TEXT
 npyx_status npyx_bins_set_range(npyx_bins *bins, npyx_operand lo, npyx_operand hi, npyx_error *error) {
     char texts[2][NPYX_NUMBER_TEXT_NBYTES + 1];
     if (bins->edges != NULL)
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "bins gives the edges already; leave range_lo and range_hi out");
+        return npyx_refuse(error, "bins gives the edges already; leave range_lo and range_hi out");
     if ((lo.is_real && !isfinite(lo.real)) || (hi.is_real && !isfinite(hi.real)))
-        return npyx_fail(error, NPYX_INVALID, -1, "range_lo and range_hi must be finite");
+        return npyx_refuse(error, "range_lo and range_hi must be finite");
     if (npyx_operand_compare(lo, hi) > 0)
-        return npyx_fail(error, NPYX_INVALID, -1, "range_lo (%s) is greater than range_hi (%s)",
-                         operand_text(lo, texts[0]), operand_text(hi, texts[1]));
+        return npyx_refuse(error, "range_lo (%s) is greater than range_hi (%s)", operand_text(lo, texts[0]),
+                           operand_text(hi, texts[1]));
     bins->has_range = true;
     bins->lo = lo;
     bins->hi = hi;
@@ -296,18 +292,18 @@ npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, np
     int64_t nedges = 1; /* a comma follows each but the last */
     bool is_exact = false;
     if (npyx_span_is_among((npyx_span){text, nbytes}, "auto doane fd rice scott sqrt stone sturges"))
-        return npyx_fail(error, NPYX_INVALID, -1,
-                         "bins = '%s' is one of NumPy's estimators, which are not computed; give a number "
-                         "of bins or their edges",
-                         text);
+        return npyx_refuse(error,
+                           "bins = '%s' is one of NumPy's estimators, which are not computed; give a number "
+                           "of bins or their edges",
+                           text);
     for (size_t off = 0; off < nbytes; off++)
         nedges += text[off] == ',';
     if (whole.nbytes < 2 || whole.text[0] != '[' || whole.text[whole.nbytes - 1] != ']')
         return fail_syntax(text, whole, error);
     whole = npyx_span_trim((npyx_span){whole.text + 1, whole.nbytes - 2});
     if (nedges > NPYX_MAX_NBINS + 1)
-        return npyx_fail(error, NPYX_INVALID, -1, "bins has %" PRId64 " edges; there can be at most %d bins",
-                         nedges, NPYX_MAX_NBINS);
+        return npyx_refuse(error, "bins has %" PRId64 " edges; there can be at most %d bins", nedges,
+                           NPYX_MAX_NBINS);
     bins->edges = npyx_alloc_array(bins->host, nedges, sizeof bins->edges[0]);
     bins->integer_edges = npyx_alloc_array(bins->host, nedges, sizeof bins->integer_edges[0]);
     if (bins->edges == NULL || bins->integer_edges == NULL)
@@ -316,8 +312,8 @@ npyx_status npyx_bins_parse(npyx_bins *bins, const char *text, size_t nbytes, np
         whole.text = NULL;
     NPYX_TRY(take_edges(bins, text, whole, &nedges, &is_exact, error));
     if (nedges < 2)
-        return npyx_fail(error, NPYX_INVALID, -1, "bins has %" PRId64 " %s; a bin needs two", nedges,
-                         nedges == 1 ? "edge" : "edges");
+        return npyx_refuse(error, "bins has %" PRId64 " %s; a bin needs two", nedges,
+                           nedges == 1 ? "edge" : "edges");
     bins->nbins = nedges - 1;
     if (!is_exact) {
         npyx_free(bins->host, bins->integer_edges);

@@ -51,9 +51,9 @@ static npyx_status check_width(double lo, double hi, npyx_error *error) {
     char texts[2][NPYX_NUMBER_TEXT_NBYTES];
     if (isfinite(hi - lo))
         return NPYX_OK;
-    return npyx_fail(error, NPYX_INVALID, -1,
-                     "the range from %.*s to %.*s is wider than a float64 can express",
-                     (int)npyx_text_f64(lo, texts[0]), texts[0], (int)npyx_text_f64(hi, texts[1]), texts[1]);
+    return npyx_refuse(error, "the range from %.*s to %.*s is wider than a float64 can express",
+                       (int)npyx_text_f64(lo, texts[0]), texts[0], (int)npyx_text_f64(hi, texts[1]),
+                       texts[1]);
 }
 
 /* numpy.linspace(lo, hi, nbins + 1, dtype=items), which computes in the precision of the ends. */
@@ -203,9 +203,7 @@ int64_t npyx_place(const npyx_placing *placing, double value) {
     return bin + (value >= edges[bin + 1] && bin != nbins - 1);
 }
 
-/* ---- the loops over items ---- */
-
-/* The inner loops over items: a chunk is loaded, its bins are found, and these are counted. */
+/* ---- the inner loops over items: a chunk is loaded, its bins are found, and these are counted ---- */
 
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF

@@ -156,13 +156,6 @@ static void extend_checksums(npyx_reduction *r, const uint8_t *items, int64_t ne
 
 /* ---- passes ---- */
 
-/* Initialises statistics as this reduction wants them. */
-static void reduction_init_stats(const npyx_reduction *r, npyx_stats *stats, const npyx_dtype *dtype,
-                                 uint8_t *extremes) {
-    npyx_stats_init(stats, dtype, extremes);
-    stats->skips_moments = r->how.skips_moments;
-}
-
 /* Whether the runs of a block, or the parts of them in it, get statistics of their own, by any thread, which
  * are then merged in order: so they are the same to the last bit. */
 static bool reduction_merges_runs(const npyx_reduction *r) {
@@ -187,7 +180,7 @@ static void reduction_work(const void *ctx, int64_t first, const uint8_t *bytes,
     int64_t nelem = (int64_t)nbytes / dtype->itemsize;
     for (int64_t n; nelem > 0; nelem -= n, first += n, bytes += n * dtype->itemsize) {
         n = reduction_run_rest(r, first, nelem);
-        reduction_init_stats(r, stats, dtype, NULL);
+        npyx_reduction_init_stats(r, stats, dtype, NULL);
         npyx_stats_add(stats++, bytes, n);
     }
 }
@@ -200,7 +193,7 @@ static void reduction_merge_runs(npyx_reduction *r, int64_t position, const uint
     for (int64_t n; nelem > 0; nelem -= n, position += n, items += n * dtype->itemsize) {
         n = reduction_run_rest(r, position, nelem);
         if (made == NULL) {
-            reduction_init_stats(r, &stats, dtype, NULL);
+            npyx_reduction_init_stats(r, &stats, dtype, NULL);
             npyx_stats_add(&stats, items, n);
         }
         int64_t coordinate = coordinate_of_run(r, position / r->run_nelem);
@@ -319,7 +312,7 @@ npyx_status npyx_reduction_next(npyx_reduction *r, npyx_error *error) {
         npyx_view_take_coordinates(&r->view, r->is_kept, r->first_coordinate, most_coordinates(r), &r->group);
     for (int64_t i = 0; i < r->nlabels * r->group_ncoordinates * r->nleaves; i++) {
         int64_t leaf = i % r->nleaves;
-        reduction_init_stats(r, &r->stats[i], r->leaves[leaf].view.dtype, r->extremes[leaf]);
+        npyx_reduction_init_stats(r, &r->stats[i], r->leaves[leaf].view.dtype, r->extremes[leaf]);
     }
     for (int i = 0; i < r->nleaves; i++)
         r->crc32[i] = 0;

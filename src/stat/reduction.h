@@ -55,7 +55,7 @@ typedef struct npyx_reduction {
     bool has_labels;        /* of several entries: else one is for all */
     int label_axis;         /* the view's axis that they are for */
     int64_t entry_nelem;    /* items of one entry along that axis */
-    struct npyx_label_rows *label_rows; /* NULL: entries are added one by one */
+    struct npyx_entry_rows *entry_rows; /* NULL: entries are added one by one */
     npyx_blocks blocks;
     npyx_buffer gathered;
     int64_t gathered_nelem;
@@ -84,6 +84,13 @@ static inline npyx_stats *npyx_reduction_stats_of(const npyx_reduction *r, int64
                                                   int64_t coordinate) {
     const int64_t label = npyx_label_runs_at(&r->labels, entry);
     return &r->stats[(label * r->group_ncoordinates + coordinate) * r->nleaves];
+}
+
+/* Initialises statistics as this reduction wants them. */
+static inline void npyx_reduction_init_stats(const npyx_reduction *r, npyx_stats *stats,
+                                             const npyx_dtype *dtype, uint8_t *extremes) {
+    npyx_stats_init(stats, dtype, extremes);
+    stats->skips_moments = r->how.skips_moments;
 }
 
 /* Finds the labels' axis, and checks that they fit. */

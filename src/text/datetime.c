@@ -86,9 +86,8 @@ bool npyx_unit_parse(const char *text, size_t nbytes, npyx_unit *unit, int32_t *
     return count_read(&rest, &divisor) && rest.nbytes == 0 && unit_divide(unit, multiple, divisor);
 }
 
-/* ---- dates and durations as text ---- */
-
-/*
+/* ---- dates and durations as text ----
+ *
  * Counts of a unit as calendar text, and calendar text as counts of a unit.
  *
  * Between the two is an instant: a day, followed by parts of it, each counted within the one before.

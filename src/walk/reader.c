@@ -3,10 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum {
-    READER_PAGE_NBYTES = 4096,
-    CACHE_LINE_NBYTES = 64,
-};
+enum { CACHE_LINE_NBYTES = 64 };
 
 /* Panels of a single axis share no piece of the file, so that small ones cost nothing. */
 static int64_t first_block_nbytes(const npyx_reader *reader) {
@@ -60,14 +57,12 @@ void npyx_reader_clear(npyx_reader *reader) {
     *reader = (npyx_reader){0};
 }
 
-/* Finds room for nbytes at an address that is congruent to file_off modulo a page: to any other the kernel
- * copies several times slower. */
+/* Finds room for nbytes, congruent to file_off modulo a page. */
 static npyx_status aligned_buffer(npyx_reader *reader, size_t nbytes, int64_t file_off, uint8_t **bytes,
                                   npyx_error *error) {
     NPYX_TRY(npyx_renew(reader->source->host, &reader->buffer, &reader->buffer_nbytes,
-                        nbytes + READER_PAGE_NBYTES, error));
-    *bytes =
-        reader->buffer + (((size_t)file_off - (size_t)(uintptr_t)reader->buffer) & (READER_PAGE_NBYTES - 1));
+                        nbytes + NPYX_PAGE_NBYTES, error));
+    *bytes = npyx_congruent_room(reader->buffer, file_off);
     return NPYX_OK;
 }
 

@@ -147,9 +147,9 @@ void fuzz_target(const uint8_t *data, size_t size) {
     if (kind & 64)
         (void)npyx_remote_glob(&fuzz.host, url, count_found, &nfound, &error);
     if (kind & 128) {
-        npyx_remote_wish wish = {
+        npyx_remote_request request = {
             .url = url, .off = (int64_t)(more >> 1), .nbytes = 1 << 20, .with_end = claim & 64};
-        (void)npyx_remote_expect(&fuzz.host, &wish, 1, &error);
+        (void)npyx_remote_expect(&fuzz.host, &request, 1, &error);
     }
     npyx_source *source = NULL;
     npyx_archive *archive = NULL;
