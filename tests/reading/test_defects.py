@@ -18,7 +18,7 @@ import pytest
 from arrays import npy_bytes, npz_bytes, ten_bytes
 from expected import counters, error_of, memory_used, since
 from formats import npy
-from tars import END, SPARSE_VERSIONS, base256, expected_members, gnu_long, gzipped, header, member, pax, sparse, tar
+from tars import END, SPARSE_VERSIONS, base256, expected_members, gnu_long, gzipped, header, member, pax, pax_record, sparse, tar
 
 # Seconds for work that takes none when it is bounded by the bytes present, and minutes when it is bounded by a claim.
 SOON = 5.0
@@ -568,6 +568,16 @@ def test_blanks_around_a_number_of_a_pax_record(connect):
         assert got == [row[key] for row in expected_members(contents)] == [7, 7, 7, -7, 0, 0]
     contents = tar(pax({"size": " 700 "}) + member("a.x", b"x" * 700, size=0), member("b.x", b"2"))
     assert connect().execute("SELECT name, size FROM tar_members(?)", (contents,)).fetchall() == [("a.x", 700), ("b.x", 1)]
+
+
+def test_a_pax_record_one_byte_longer_than_its_header(connect):
+    """A planted fault that neither tests nor a minute of fuzzing found: what follows the header's data was taken for its end."""
+    for before in ({}, {"mtime": 5}, {"comment": "x" * 485}):  # the last fills a block but for the record
+        sound = b"".join(pax_record(key, value) for key, value in before.items())
+        records = sound + pax_record("path", "y.x")
+        contents = tar(member("./PaxHeaders/x", records, size=len(records) - 1, type=b"x"), member("a.x", b"1"))
+        error = error_of(connect(), "SELECT name FROM tar_members(?)", contents)
+        assert error == f"npyext: BLOB: a pax header has no record at byte {512 + len(sound)}, where one is expected"
 
 
 def test_an_interrupt_while_the_columns_are_declared_was_a_fault_of_theirs(connect):
