@@ -300,6 +300,8 @@ npyx_status npyx_labels_find_runs(const npyx_labels *labels, const npyx_view *vi
 }
 
 void npyx_label_runs_read(const npyx_label_runs *runs, int64_t position, int64_t n, int32_t *labels) {
+    if (n == 0)
+        return;
     int64_t entry = position / runs->run_nelem % runs->nentries;
     int64_t left = runs->run_nelem - position % runs->run_nelem;
     for (int64_t i = 0; i < n; left = runs->run_nelem) {

@@ -57,7 +57,7 @@ static inline int32_t npyx_label_runs_at(const npyx_label_runs *runs, int64_t en
 npyx_status npyx_labels_find_runs(const npyx_labels *labels, const npyx_view *view, const bool *is_kept,
                                   npyx_label_runs *runs, npyx_error *error);
 
-/* The labels of n items from one position on; there are entries. */
+/* The labels of n items from one position on. There are entries, unless n is 0. */
 void npyx_label_runs_read(const npyx_label_runs *runs, int64_t position, int64_t n, int32_t *labels);
 
 /* Frees everything; zero-initialised labels are accepted. */

@@ -437,3 +437,13 @@ def test_a_file_that_changes_between_the_passes_of_medians_by_label(db):
         assert len(rows) == 1
     finally:
         db.set_progress_handler(None, 1)
+
+
+def test_no_entries_of_labels_ended_the_process(db):
+    """A slice that leaves nothing of the axis that has labels: a division by the number of its entries."""
+    labels = npy_bytes(np.array([1, 2, 3]))
+    for array in (np.ones((3, 2)), np.ones((3, 2, 2), "i4"), np.ones(3, "f2")):
+        for axis, nplaces in (("", 1), (", 0", array[0].size)):
+            sql = f"SELECT label, q, value FROM npy_quantile(?, '', ':0', '[0, 0.5]'{axis}) WHERE by = ?"
+            rows = db.execute(sql, (npy_bytes(array), labels)).fetchall()
+            assert sorted(rows) == sorted([(label, q, None) for label in (1, 2, 3) for q in (0, 0.5)] * nplaces)

@@ -52,7 +52,7 @@ SOMETHING = [
     "[('a', '<f8'), ('b', '>i2', (2, 0)), ('c', '|S2')]", nested(98, "'<f4'"), f"[('a', '<f4', {ONES})]", f"[('', '|V3'), ('x', '<u2')]",
 ]  # fmt: skip
 OF_NONE = [(0,), (0, 3), (3, 0), (MANY, 0), (0, MANY), (1, 0, 2), (1,) * 63 + (0,), (0,) * 64]
-OF_FEW = [(), (1,), (1, 1), (3,), (2, 3), (1,) * 64]
+OF_FEW = [(), (1,), (1, 1), (3,), (3, 2), (2, 3), (1,) * 64]
 OF_MANY = [(MANY + 10,), (MANY, 1), (1, MANY), (3, MANY // 4), (MANY // 4, 1, 3), (200_000_000,), (1,) * 63 + (MANY,)]
 
 
@@ -79,6 +79,8 @@ WHOLE = [
     "SELECT value, label, count FROM npy_unique(:a) WHERE by = :a", "SELECT value, label, count FROM npy_unique(:a) WHERE by = npy_from_json('[1, 2, 3]')",
     *(f"SELECT * FROM npy_histogram(:a{arguments})" for arguments in ("", ", '', '', 3", ", '', '', 'auto'", ", '', '', 4, 0, 1", ", '', '', '[0, 1, 2]'")),
     *(f"SELECT * FROM npy_quantile(:a{arguments})" for arguments in ("", ", '', '', '[0, 0.5, 1]'")),
+    *(f"SELECT * FROM npy_quantile(:a, '', '{part}', '[0, 0.5]') WHERE by = {labels}" for part in ("", ":0") for labels in (":a", "npy_from_json('[1, 2, 3]')")),
+    *(f"SELECT {columns} WHERE by = npy_from_json('[1, 2, 3]')" for columns in ("label, count, median FROM npy_stats(:a, '', ':0')", "value, label, count FROM npy_unique(:a, '', ':0')")),
     "SELECT * FROM npy_compare(:a, :a)", "SELECT * FROM npy_compare(:z, :z)", "SELECT * FROM npy_compare(:a, npy_transpose(:a))", "SELECT *, crc_ok FROM npz_members(:z)",
     "SELECT * FROM npy_nearest(:a, '', '', npy_from_json('[1, 2, 3]'), 2)", "SELECT *, data FROM npy_nearest(:a, '', '', :a, 2, 'cosine')",
     "SELECT *, metadata, strides FROM npy_meta(:a)", "SELECT *, strides FROM npy_meta(:z)", "SELECT npy_valid(:a), npy_dtype(:a), npy_shape(:a), npy_ndim(:a), npy_size(:a)",
@@ -103,6 +105,7 @@ ROWS = [
     "SELECT value FROM npy_rows(:a) WHERE astype = 'f8'", "SELECT value FROM npy_rows(:a) WHERE view = 'u1'", "SELECT value FROM npy_elements(:a) WHERE view = '(2,)u1'",
     *(f"SELECT {columns} FROM npy_stats(:a{arguments})" for columns in ("at, count, nulls, min, max, mean, argmin", "sum", "median") for arguments in (", '', '...', 0", ", '', '', -1", ", '', '', '[0, 2]'")),
     *(f"SELECT * FROM npy_stats(:a, '', '', 0) WHERE by = {labels}" for labels in (":a", "npy_slice(:a, ':, 0')", "npy_from_json('[1, 2, 3]')")),
+    *(f"SELECT * FROM npy_quantile(:a, '', '{part}', 0.5, {axis}) WHERE by = npy_from_json('[1, 2, 3]')" for part in ("", ":0") for axis in (0, -1)),
     *(f"SELECT * FROM npy_quantile(:a{arguments})" for arguments in (", '', '', '[0, 0.5, 1]', 0", ", '', '', 0.3, -1")),
 ]
 # What goes through all rows before the first answer.
