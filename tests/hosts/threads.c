@@ -21,7 +21,8 @@ static const char *const questions[] = {
     "SELECT count(*) FROM npy_elements('fortran.npy') WHERE value > 0.9",
     "SELECT * FROM npy_histogram('big.npy', '', '', 20)",
     "SELECT count(*), sum(value) FROM npy_unique('big.npy')",
-    "SELECT * FROM npy_nearest('fortran.npy', '', '', (SELECT npy_slice(array, ':6') FROM npy_file('fortran.npy')), 3)",
+    "SELECT * FROM npy_nearest('fortran.npy', '', '', (SELECT npy_slice(array, ':6') FROM "
+    "npy_file('fortran.npy')), 3)",
     "SELECT * FROM npy_stats('members.npz')",
     "SELECT sum(value) FROM npy_rows('members.npz') WHERE row < 100",
     "SELECT * FROM npy_stats('again.npz') UNION ALL SELECT * FROM npy_stats('again.npz')",
