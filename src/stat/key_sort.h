@@ -6,8 +6,8 @@
 
 #include "base/host.h"
 
-/* Sorts n keys; room: for as many. No order of the keys makes it slow. Takes memory for a million counters,
- * and more threads, if there are many keys. Polls the host. After NPYX_NOMEM or NPYX_INTERRUPTED the keys are
+/* Sorts n keys; room: for as many. No order of the keys makes it slow. If there are many keys, it takes
+ * about a megabyte more, and threads. Polls the host. After NPYX_NOMEM or NPYX_INTERRUPTED the keys are
  * undefined. */
 npyx_status npyx_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, uint64_t *room, npyx_error *error);
 
