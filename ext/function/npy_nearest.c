@@ -9,7 +9,7 @@
 
 #include "functions.h"
 #include "scan/cursor.h"
-#include "stat/distance.h"
+#include "stat/nearest.h"
 
 enum { NEAREST_DEFAULT_K = 10 };
 enum { NEAREST_DATA = 17 }; /* the column that is looked up by number */

@@ -1,5 +1,5 @@
 /*
- * Distances between vectors of numbers, under SciPy's names, and the nearest rows of a matrix.
+ * Distances between vectors of numbers, under SciPy's names.
  *
  * Items of every real type are taken as doubles, and summed as doubles: a distance does not depend on the
  * items' width, nor on the number of threads or queries. (Integers beyond 2^53 are rounded.)
@@ -7,8 +7,8 @@
 #ifndef NPYX_DISTANCE_H
 #define NPYX_DISTANCE_H
 
+#include "array/dtype.h"
 #include "base/simd.h"
-#include "walk/reader.h"
 
 typedef enum npyx_metric {
     NPYX_EUCLIDEAN,
@@ -62,14 +62,19 @@ enum { NPYX_DISTANCE_NMANY = 4 };
 typedef void npyx_distance_many_kernel(const uint8_t *items, const double *reals, int64_t stride_nelem,
                                        int64_t nelem, npyx_distance_sums *sums);
 
+/* Of a metric and a type of items. */
+typedef struct npyx_distance_kernels {
+    npyx_distance_kernel *one;
+    npyx_distance_many_kernel *many; /* NULL for metrics that have none */
+} npyx_distance_kernels;
+
 /* ---- distances ---- */
 
 /* How vectors of a dtype are measured: set up once for many of them. */
 typedef struct npyx_ruler {
     npyx_metric metric;
-    const npyx_dtype *dtype;         /* borrowed */
-    npyx_distance_kernel *kernel;    /* for items as they are; NULL: they are widened first */
-    npyx_distance_many_kernel *many; /* likewise; NULL also for metrics that have none */
+    const npyx_dtype *dtype;       /* borrowed */
+    npyx_distance_kernels kernels; /* for items as they are; none: they are widened first */
 } npyx_ruler;
 
 npyx_ruler npyx_ruler_of(npyx_metric metric, const npyx_dtype *dtype);
@@ -80,61 +85,5 @@ double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_v
 /* The distances to n vectors, which are as many reals apart as they have when padded. */
 void npyx_distances(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vectors, int n,
                     double *distances);
-
-/* ---- the nearest rows ---- */
-
-/* A near row. */
-typedef struct npyx_hit {
-    double distance;
-    int64_t array;  /* as passed to npyx_nearest_add */
-    int64_t row;    /* of the view */
-    uint8_t *bytes; /* of the row, as in the file, if rows are kept; else NULL */
-} npyx_hit;
-
-typedef struct npyx_hits {
-    npyx_hit *items; /* a heap whose root is the farthest, or every hit in the order in which they were found;
-                      * nearest first after npyx_nearest_finish */
-    int64_t n, capacity;
-} npyx_hits;
-
-/* Zero-initialise with the host set. */
-typedef struct npyx_nearest {
-    npyx_host *host;
-    npyx_metric metric;
-    int64_t k;           /* hits of each query, at most; or NPYX_EVERY_HIT */
-    double max_distance; /* hits are not farther; INFINITY: as far as they may be */
-    bool keeps_rows;
-    int64_t nqueries, width; /* items of each */
-    npyx_hits *hits;         /* by query */
-    int64_t nadmitted;       /* hits ever admitted: shows whether an array brought any */
-    /* private */
-    int64_t nhits; /* of all queries */
-    npyx_vector *queries;
-    double *reals;
-} npyx_nearest;
-
-/* A k: all hits within max_distance. */
-#define NPYX_EVERY_HIT INT64_MAX
-
-/* At most this many hits are kept, of all queries together. */
-enum { NPYX_MAX_NHITS = 1 << 24 };
-
-/* Takes queries from a view of one axis, or of two, one per row; metric, k (at least 1), max_distance and
- * keeps_rows are set. NPYX_INVALID for other shapes and items, NPYX_TOOBIG for more than NPYX_MAX_NHITS.
- * Polls the host. */
-npyx_status npyx_nearest_begin(npyx_nearest *nearest, npyx_source *source, const npyx_view *view,
-                               npyx_error *error);
-
-/* Searches the rows of a view of two axes, of the queries' width. Among equal distances the lower array, and
- * in it the lower row, is nearer. NPYX_INVALID for other shapes and items; NPYX_TOOBIG, as a fault of the
- * question, if more than NPYX_MAX_NHITS are within max_distance. Polls the host. */
-npyx_status npyx_nearest_add(npyx_nearest *nearest, npyx_source *source, const npyx_view *view, int64_t array,
-                             npyx_error *error);
-
-/* Sorts all hits. */
-npyx_status npyx_nearest_finish(npyx_nearest *nearest, npyx_error *error);
-
-/* Frees everything but the host. */
-void npyx_nearest_clear(npyx_nearest *nearest);
 
 #endif

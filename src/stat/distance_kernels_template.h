@@ -103,14 +103,10 @@ KERNEL_TARGET static void KERNEL(hamming)(const uint8_t *items, const double *re
         sums->sum += (double)s0[lane];
 }
 
-KERNEL_INLINE KERNEL(reals) KERNEL(square)(KERNEL(reals) x) {
-    return x * x;
-}
-
 /* As many at once as there are registers for. */
 #define DISTANCE_NTOGETHER (KERNEL_NBYTES == 64 ? 4 : 2)
-/* Adds TERM(x, y) for each x of the items and the y of some others; and, if wanted, the squares of x. */
-#define DISTANCE_TOGETHER(TERM, wants_squares)                                                               \
+/* ADD(sum, x, y) of each x of the items and its y of the others; if wanted, the squares of x, too. */
+#define DISTANCE_TOGETHER(ADD, wants_squares)                                                                \
     for (int first = 0; first < NPYX_DISTANCE_NMANY; first += DISTANCE_NTOGETHER) {                          \
         KERNEL(reals) s[DISTANCE_NTOGETHER][4], q[4];                                                        \
         const double *others = reals + first * stride_nelem;                                                 \
@@ -123,8 +119,9 @@ KERNEL_INLINE KERNEL(reals) KERNEL(square)(KERNEL(reals) x) {
             _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++) {                                            \
                 const int64_t place = at + i * (KERNEL_NBYTES / 8);                                          \
                 KERNEL(reals) x = KERNEL(load)(items + (size_t)place * sizeof(KERNEL_ITEM));                 \
-                _Pragma("GCC unroll 4") for (int v = 0; v < DISTANCE_NTOGETHER; v++) s[v][i] +=              \
-                    TERM(x, KERNEL(load_reals)(others + v * stride_nelem + place));                          \
+                _Pragma("GCC unroll 4") for (int v = 0; v < DISTANCE_NTOGETHER; v++) {                       \
+                    ADD(s[v][i], x, KERNEL(load_reals)(others + v * stride_nelem + place));                  \
+                }                                                                                            \
                 if (wants_squares)                                                                           \
                     q[i] += x * x;                                                                           \
             }                                                                                                \
@@ -135,53 +132,48 @@ KERNEL_INLINE KERNEL(reals) KERNEL(square)(KERNEL(reals) x) {
             sums[first + v].squares += squares;                                                              \
         }                                                                                                    \
     }
-#define DISTANCE_PRODUCT(x, y)    ((x) * (y))
-#define DISTANCE_SQUARE(x, y)     KERNEL(square)((x) - (y))
-#define DISTANCE_DIFFERENCE(x, y) KERNEL(magnitude)((x) - (y))
+/* As above, expression by expression: a compiler may fuse a product and a sum only within one. */
+#define DISTANCE_ADD_PRODUCT(sum, x, y) ((sum) += (x) * (y))
+#define DISTANCE_ADD_SQUARE(sum, x, y)                                                                       \
+    KERNEL(reals) d = (x) - (y);                                                                             \
+    (sum) += d * d
+#define DISTANCE_ADD_DIFFERENCE(sum, x, y) ((sum) += KERNEL(magnitude)((x) - (y)))
 
 KERNEL_TARGET static void KERNEL(many_dot)(const uint8_t *items, const double *reals, int64_t stride_nelem,
                                            int64_t nelem, npyx_distance_sums *sums){
-    DISTANCE_TOGETHER(DISTANCE_PRODUCT, false)}
+    DISTANCE_TOGETHER(DISTANCE_ADD_PRODUCT, false)}
 
 KERNEL_TARGET
     static void KERNEL(many_cosine)(const uint8_t *items, const double *reals, int64_t stride_nelem,
                                     int64_t nelem,
-                                    npyx_distance_sums *sums){DISTANCE_TOGETHER(DISTANCE_PRODUCT, true)}
+                                    npyx_distance_sums *sums){DISTANCE_TOGETHER(DISTANCE_ADD_PRODUCT, true)}
 
 KERNEL_TARGET
     static void KERNEL(many_euclidean)(const uint8_t *items, const double *reals, int64_t stride_nelem,
-                                       int64_t nelem,
-                                       npyx_distance_sums *sums){DISTANCE_TOGETHER(DISTANCE_SQUARE, false)}
+                                       int64_t nelem, npyx_distance_sums *sums){
+        DISTANCE_TOGETHER(DISTANCE_ADD_SQUARE, false)}
 
 KERNEL_TARGET
     static void KERNEL(many_cityblock)(const uint8_t *items, const double *reals, int64_t stride_nelem,
                                        int64_t nelem, npyx_distance_sums *sums) {
-    DISTANCE_TOGETHER(DISTANCE_DIFFERENCE, false)
+    DISTANCE_TOGETHER(DISTANCE_ADD_DIFFERENCE, false)
 }
 
 #undef DISTANCE_NTOGETHER
 #undef DISTANCE_TOGETHER
-#undef DISTANCE_PRODUCT
-#undef DISTANCE_SQUARE
-#undef DISTANCE_DIFFERENCE
+#undef DISTANCE_ADD_PRODUCT
+#undef DISTANCE_ADD_SQUARE
+#undef DISTANCE_ADD_DIFFERENCE
 #undef DISTANCE_LOOP
 #undef DISTANCE_X
 #undef DISTANCE_Y
 
-static npyx_distance_kernel *const KERNEL(kernels)[NPYX_NMETRICS] = {
-    [NPYX_EUCLIDEAN] = KERNEL(euclidean),
-    [NPYX_SQEUCLIDEAN] = KERNEL(euclidean),
-    [NPYX_COSINE] = KERNEL(cosine),
-    [NPYX_CITYBLOCK] = KERNEL(cityblock),
-    [NPYX_CHEBYSHEV] = KERNEL(chebyshev),
-    [NPYX_HAMMING] = KERNEL(hamming),
-    [NPYX_DOT] = KERNEL(dot),
-};
-
-static npyx_distance_many_kernel *const KERNEL(many_kernels)[NPYX_NMETRICS] = {
-    [NPYX_EUCLIDEAN] = KERNEL(many_euclidean),
-    [NPYX_SQEUCLIDEAN] = KERNEL(many_euclidean),
-    [NPYX_COSINE] = KERNEL(many_cosine),
-    [NPYX_CITYBLOCK] = KERNEL(many_cityblock),
-    [NPYX_DOT] = KERNEL(many_dot),
+static const npyx_distance_kernels KERNEL(kernels)[NPYX_NMETRICS] = {
+    [NPYX_EUCLIDEAN] = {KERNEL(euclidean), KERNEL(many_euclidean)},
+    [NPYX_SQEUCLIDEAN] = {KERNEL(euclidean), KERNEL(many_euclidean)},
+    [NPYX_COSINE] = {KERNEL(cosine), KERNEL(many_cosine)},
+    [NPYX_CITYBLOCK] = {KERNEL(cityblock), KERNEL(many_cityblock)},
+    [NPYX_CHEBYSHEV] = {KERNEL(chebyshev), NULL},
+    [NPYX_HAMMING] = {KERNEL(hamming), NULL},
+    [NPYX_DOT] = {KERNEL(dot), KERNEL(many_dot)},
 };

@@ -80,9 +80,10 @@ static npyx_status sort_add_piece(key_sort *sort, key_piece piece, npyx_error *e
 
 /* Numbers the pieces that the counts make, and adds them. */
 static npyx_status sort_add_pieces(key_sort *sort, const key_piece *whole, npyx_error *error) {
-    const int64_t target =
-        whole->n / MOST_NPIECES > NPYX_SORT_PIECE_NKEYS ? whole->n / MOST_NPIECES : NPYX_SORT_PIECE_NKEYS;
-    int64_t start = 0, n = 0;
+    int64_t target = whole->n / MOST_NPIECES, start = 0, n = 0;
+    target = target > NPYX_SORT_PIECE_NKEYS ? target : NPYX_SORT_PIECE_NKEYS;
+    target =
+        target < whole->n ? target : whole->n - 1; /* two pieces at least: they are never dealt forever */
     uint16_t number = 0;
     for (int digit = 0; digit <= NLEADING; digit++) {
         const int64_t count = digit < NLEADING ? sort->counts[digit] : 0;
@@ -103,11 +104,21 @@ static npyx_status sort_add_pieces(key_sort *sort, const key_piece *whole, npyx_
     return NPYX_OK;
 }
 
-/* Deals the keys of a piece into the room, as more pieces. */
-static npyx_status sort_deal(key_sort *sort, const key_piece *whole, npyx_error *error) {
-    const uint64_t *keys = whole->keys, differ = keys_differ(keys, whole->n);
-    if (differ == 0)
-        return sort_add_piece(sort, *whole, error);
+/* As keys_differ, of many keys. */
+static npyx_status sort_differ(const key_sort *sort, const key_piece *whole, uint64_t *differ,
+                               npyx_error *error) {
+    *differ = 0;
+    for (int64_t i = 0, n; i < whole->n; i += n) {
+        NPYX_TRY(npyx_poll(sort->host, error));
+        n = whole->n - i < POLL_NKEYS ? whole->n - i : POLL_NKEYS;
+        *differ |= keys_differ(whole->keys + i, n) | (whole->keys[i] ^ whole->keys[0]);
+    }
+    return NPYX_OK;
+}
+
+/* Deals the keys of a piece, which differ in some bits, into the room, as more pieces. */
+static npyx_status sort_deal(key_sort *sort, const key_piece *whole, uint64_t differ, npyx_error *error) {
+    const uint64_t *keys = whole->keys;
     const int nbits = 64 - __builtin_clzll(differ);
     const int shift = nbits > LEADING_NBITS ? nbits - LEADING_NBITS : 0;
     memset(sort->counts, 0, sizeof sort->counts);
@@ -149,13 +160,17 @@ static npyx_status sort_all_pieces(key_sort *sort, int64_t n, npyx_error *error)
 }
 
 static npyx_status sort_many(key_sort *sort, const key_piece *all, npyx_error *error) {
-    NPYX_TRY(sort_deal(sort, all, error));
+    NPYX_TRY(sort_add_piece(sort, *all, error));
     for (int64_t i = 0; i < sort->npieces; i++) { /* those that are added meanwhile, too */
         const key_piece piece = sort->pieces[i];
-        if (piece.n <= NPYX_SORT_MOST_NKEYS || keys_differ(piece.keys, piece.n) == 0)
+        uint64_t differ;
+        if (piece.n <= NPYX_SORT_MOST_NKEYS)
+            continue;
+        NPYX_TRY(sort_differ(sort, &piece, &differ, error));
+        if (differ == 0)
             continue;
         sort->pieces[i].n = 0;
-        NPYX_TRY(sort_deal(sort, &piece, error));
+        NPYX_TRY(sort_deal(sort, &piece, differ, error));
     }
     return sort_all_pieces(sort, all->n, error);
 }

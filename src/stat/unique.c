@@ -179,12 +179,16 @@ static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
     return key_runs_take(c, keys, counts, n, error);
 }
 
-/* How many of sorted keys are different. */
-static int64_t keys_ndifferent(const uint64_t *keys, int64_t n) {
-    int64_t ndifferent = n > 0;
-    for (int64_t i = 1; i < n; i++)
-        ndifferent += keys[i] != keys[i - 1];
-    return ndifferent;
+/* Whether most of the sorted keys of the list are different. */
+static npyx_status key_list_is_distinct(const npyx_key_counts *c, bool *is_distinct, npyx_error *error) {
+    int64_t ndifferent = 1;
+    for (int64_t i = 1; i < c->nlisted; i++) {
+        ndifferent += c->list[i] != c->list[i - 1];
+        if (i % RUNS_POLL_N == 0)
+            NPYX_TRY(npyx_poll(c->host, error));
+    }
+    *is_distinct = ndifferent >= c->nlisted / 4 * 3;
+    return NPYX_OK;
 }
 
 /* Makes the list one of nkeys, which keeps those in it. Beside them there is room for the runs. */
@@ -210,7 +214,9 @@ static npyx_status key_list_grow(npyx_key_counts *c, int64_t nmore, npyx_error *
         return NPYX_OK;
     if (c->nlisted > 0) {
         NPYX_TRY(npyx_keys_sort(c->host, c->list, c->nlisted, c->room, error));
-        if (c->nlisted == KEY_LIST_MOST_NKEYS || keys_ndifferent(c->list, c->nlisted) < c->nlisted / 4 * 3)
+        bool is_distinct;
+        NPYX_TRY(key_list_is_distinct(c, &is_distinct, error));
+        if (c->nlisted == KEY_LIST_MOST_NKEYS || !is_distinct)
             NPYX_TRY(key_list_empty(c, error));
     }
     int64_t nkeys = c->n > NPYX_KEY_LIST_NKEYS ? c->n : NPYX_KEY_LIST_NKEYS;

@@ -268,6 +268,11 @@ def is_same_value(a, b, scale):
     return type(a) is type(b) and rest == other and len(x) == len(y) and all(map(lambda p, q: is_near(p, q, scale), x, y))
 
 
+def is_end(answer):
+    """Whether it says that the process has ended, or gave no answer in time."""
+    return answer is not None and answer.find(b"\x03end", 0, 40) >= 0 and pickle.loads(answer)[0] == "end"
+
+
 def is_same(a, b, loose):
     """Whether two answers are one; loose: {column: scale} of rounded sums, and "ties": columns that stay in their order
     where rows change places whose distances differ by no more than their rounding."""
@@ -404,7 +409,7 @@ class Run:
                 found[worker] = []
                 for _ in questions:
                     found[worker].append(worker.receive())
-                    if found[worker][-1].find(b"\x03end", 0, 40) >= 0 and worker.process is None:
+                    if is_end(found[worker][-1]):
                         found[worker] += [None] * (len(questions) - len(found[worker]))
                         break
         return found
@@ -420,7 +425,7 @@ class Run:
         groups = self.asked(case)
         found = self.answers(case, questions, groups)
         for i, question in enumerate(questions):
-            if last is not None and i != last:
+            if last is not None and i != last and not any(is_end(answers[i]) for answers in found.values()):
                 continue
             self.compare(case, number * QUESTIONS_PER_CASE + i, question, groups, {worker: answers[i] for worker, answers in found.items()})
         self.nquestions += len(questions)
@@ -428,7 +433,7 @@ class Run:
     def compare(self, case, number, question, groups, found):
         reference = groups[0][0]
         if found[reference] is None:
-            return  # a process ended before it
+            return  # a process ended before it, and was reported
         first = pickle.loads(found[reference])
         self.nanswers += len(found)
         self.nerrors += first[0] == "error"

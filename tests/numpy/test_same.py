@@ -2,7 +2,10 @@
 NumPy is asked by `make same`: its releases differ in what the other tests here know of, one by one."""
 
 import os
+import subprocess
+import sys
 
+import pytest
 import same
 import shell
 
@@ -17,3 +20,22 @@ def test_one_answer_at_every_size(monkeypatch):
         print(same.run(SECONDS))
     except same.Difference as difference:
         raise AssertionError(str(difference)) from None
+
+
+ASK_SKETCH = """
+import sqlite3
+db = sqlite3.connect(":memory:")
+db.enable_load_extension(True)
+db.load_extension({!r})
+print(db.execute("SELECT hex(npy_sketch(npy_array(i * 7919 % 103, 'f8'), 800)) FROM "
+                 "(WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c LIMIT 103) SELECT i FROM c)").fetchone())
+"""
+
+
+@pytest.mark.skipif(shell.SAMPLES, reason="only `make check-whole` builds it")
+def test_too_many_keys_for_a_piece_that_fit_in_one_are_not_dealt_forever():
+    """Such sizes went round and round in key_sort.c: a piece of too many keys was dealt into itself."""
+    tuned = {"NPYEXT_TUNE": "sort_piece_nkeys=128,sort_most_nkeys=16"}
+    found = [subprocess.run([sys.executable, "-c", ASK_SKETCH.format(os.path.abspath(library))], env=os.environ | settings, capture_output=True, text=True, timeout=60, check=True).stdout
+             for library, settings in ((shell.EXTENSION, {}), (same.SMALL_BUILD, tuned))]
+    assert found[0] == found[1] and "4E50594B4C4C" in found[0], found
