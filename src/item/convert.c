@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "base/strided.h"
 #include "element.h"
 #include "text/number_text.h"
 
@@ -191,8 +192,9 @@ const uint8_t *npyx_block_stage(npyx_block_room *room, npyx_type type, bool is_b
         return items;
     if (step_nbytes == nbytes)
         memcpy(room->bytes, items, count * nbytes);
-    for (size_t i = step_nbytes == nbytes ? count : 0; i < NPYX_BLOCK_NELEM; i++)
-        memcpy(room->bytes + i * nbytes, i < count ? items + i * step_nbytes : items, nbytes);
+    else
+        npyx_strided_copy(room->bytes, (int64_t)nbytes, items, (int64_t)step_nbytes, (int64_t)count, nbytes);
+    npyx_item_repeat(room->bytes + count * nbytes, items, nbytes, (int64_t)(NPYX_BLOCK_NELEM - count));
     if (is_swapped)
         npyx_swap_words(room->bytes, nbytes, NPYX_BLOCK_NELEM);
     return room->bytes;

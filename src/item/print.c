@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/host.h"
+#include "base/strided.h"
 #include "convert.h"
 #include "text/narrow_float.h"
 #include "text/number_text.h"
@@ -340,8 +341,9 @@ static npyx_status print_fit_field(npyx_arena *arena, const npyx_dtype *dtype, c
     const size_t nbytes = (size_t)(field->nelem * field->dtype->itemsize);
     uint8_t *gathered = npyx_arena_alloc(arena, (size_t)records->n * nbytes);
     NPYX_TRY(npyx_check_memory(gathered, error));
-    for (int64_t i = 0; i < records->n && nbytes > 0; i++)
-        memcpy(gathered + (size_t)i * nbytes, records->items + i * dtype->itemsize + field->off, nbytes);
+    if (nbytes > 0)
+        npyx_strided_copy(gathered, (int64_t)nbytes, records->items + field->off, dtype->itemsize, records->n,
+                          nbytes);
     const print_items items = {gathered, records->n * field->nelem};
     return print_fit(arena, field->dtype, &items, form, error);
 }

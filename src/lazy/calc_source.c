@@ -4,6 +4,7 @@
  * one, and the step's number is noted for those that have none. Notes are passed on from arguments, but by
  * where() only from the one that is chosen.
  */
+#include "base/strided.h"
 #include "calc_plan.h"
 #include "io/threads.h"
 #include "item/convert.h"
@@ -94,15 +95,6 @@ static void cast_items(npyx_type from, const uint8_t *items, npyx_type to, uint8
 
 /* ---- operands ---- */
 
-static void fill_items(uint8_t *out, const uint8_t *item, size_t itemsize, int64_t nelem) {
-    memcpy(out, item, nelem > 0 ? itemsize : 0);
-    for (size_t done = itemsize, nbytes = (size_t)nelem * itemsize; done < nbytes;) {
-        size_t n = done < nbytes - done ? done : nbytes - done;
-        memcpy(out + done, out, n);
-        done += n;
-    }
-}
-
 /* The held items of a range of the result, run by run of its last axis. */
 static const uint8_t *spread(const calc_input *input, int64_t first, int64_t nelem, uint8_t *out) {
     size_t itemsize = (size_t)input->dtype.itemsize;
@@ -120,7 +112,7 @@ static const uint8_t *spread(const calc_input *input, int64_t first, int64_t nel
         run = run < nelem ? run : nelem;
         const uint8_t *from = input->held + (size_t)place * itemsize;
         if (input->strides[last] == 0)
-            fill_items(to, from, itemsize, run);
+            npyx_item_repeat(to, from, itemsize, run);
         else
             memcpy(to, from, (size_t)run * itemsize);
         to += (size_t)run * itemsize;
@@ -302,7 +294,7 @@ static void step_run(calc_source *source, calc_state *state, int number, int64_t
     state->items[number] = out;
     state->has_notes[number] = false;
     if (step->is_constant) {
-        fill_items(out, step->constant, npyx_types[step->type].itemsize, nelem);
+        npyx_item_repeat(out, step->constant, npyx_types[step->type].itemsize, nelem);
         pass_notes(source, state, number, nelem);
         return;
     }
@@ -586,7 +578,7 @@ static npyx_status open_state(calc_source *source, calc_state *state, npyx_error
         if (step->op != NPYX_OP_NUMBER || step->is_plain)
             continue;
         uint8_t *items = calc_slot_of(source, state, step->slot);
-        fill_items(items, step->constant, npyx_types[step->type].itemsize, source->block_nelem);
+        npyx_item_repeat(items, step->constant, npyx_types[step->type].itemsize, source->block_nelem);
         state->items[i] = items;
     }
     return NPYX_OK;

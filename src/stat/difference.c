@@ -4,6 +4,8 @@
  */
 #include "difference.h"
 
+#include "base/strided.h"
+
 /* How two dtypes are compared. */
 typedef struct difference_method {
     const npyx_dtype *dtypes[2];
@@ -343,8 +345,7 @@ static void mark_numbers(const npyx_dtype *const dtypes[2], const uint8_t *const
     uint8_t gathered[NPYX_DIFFERENCE_NELEM_MOST * MAX_NUMBER_NBYTES];
     size_t itemsize = (size_t)dtypes[0]->itemsize;
     for (int k = 0; k < 2 && nelem > 0; k++) {
-        for (int64_t i = 0; i < nelem; i++)
-            memcpy(gathered + (size_t)i * itemsize, items[k] + i * step_nbytes, itemsize);
+        npyx_strided_copy(gathered, (int64_t)itemsize, items[k], step_nbytes, nelem, itemsize);
         npyx_chunk_load(&chunks[k], dtypes[k], gathered, nelem);
     }
     for (int64_t i = 0; i < nelem; i++)

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/strided.h"
+
 enum { CACHE_LINE_NBYTES = 64 };
 
 /* Panels of a single axis share no piece of the file, so that small ones cost nothing. */
@@ -93,24 +95,6 @@ typedef struct gatherer {
     npyx_error *error;
 } gatherer;
 
-static inline void copy_items(uint8_t *out, int64_t out_stride, const uint8_t *in, int64_t in_stride,
-                              int64_t nelem, size_t itemsize) {
-    for (int64_t i = 0; i < nelem; i++)
-        memcpy(out + i * out_stride, in + i * in_stride, itemsize);
-}
-
-static void copy_run(uint8_t *out, int64_t out_stride, const uint8_t *in, int64_t in_stride, int64_t nelem,
-                     int64_t itemsize) {
-    switch (itemsize) { /* a copy of constant size is one or two moves */
-    case 1: copy_items(out, out_stride, in, in_stride, nelem, 1); return;
-    case 2: copy_items(out, out_stride, in, in_stride, nelem, 2); return;
-    case 4: copy_items(out, out_stride, in, in_stride, nelem, 4); return;
-    case 8: copy_items(out, out_stride, in, in_stride, nelem, 8); return;
-    case 16: copy_items(out, out_stride, in, in_stride, nelem, 16); return;
-    default: copy_items(out, out_stride, in, in_stride, nelem, (size_t)itemsize);
-    }
-}
-
 /* The axis to copy along: one that fills whole cache lines of the output, or else the longest. */
 static int copy_axis(const gatherer *g, const box *b) {
     int longest = 0, dense = -1;
@@ -129,8 +113,8 @@ static void copy_box(const gatherer *g, const box *b, const uint8_t *in, const i
     int64_t at[NPYX_MAX_NDIM] = {0};
     uint8_t *out = b->out;
     for (;;) {
-        copy_run(out, g->out_strides[inner], in, strides[inner], b->shape[inner],
-                 g->reader->view.dtype->itemsize);
+        npyx_strided_copy(out, g->out_strides[inner], in, strides[inner], b->shape[inner],
+                          (size_t)g->reader->view.dtype->itemsize);
         int axis = g->ndim - 1;
         for (; axis >= 0; axis--) {
             if (axis == inner)
