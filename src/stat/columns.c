@@ -4,6 +4,7 @@
  */
 #include "columns_private.h"
 
+#include "base/strided.h"
 #include "item/convert.h"
 
 /* At most NPYX_COLUMNS_NPLAIN numbers are summed plainly; beyond that, what rounding loses is kept and added
@@ -39,6 +40,36 @@ void npyx_columns_init(double *columns, int64_t width) {
     }
 }
 
+/* Adds rows to the first columns of a tile; whatever the rows have of the others, these stay as they are. */
+static bool columns_add_part(double *columns, int64_t width, int64_t ncolumns, const uint8_t *const *rows,
+                             int64_t nrows, size_t off, bool skips_moments) {
+    const npyx_columns_kernels *kernels = npyx_columns_kernels_of(NPYX_F8, npyx_simd_here());
+    const size_t nbytes = (size_t)ncolumns * sizeof *columns;
+    double tile[NPYX_NCOLUMN_ARRAYS * NPYX_COLUMNS_UNIT] = {0};
+    for (int i = 0; i < NPYX_NCOLUMN_ARRAYS; i++)
+        memcpy(tile + i * kernels->tile_ncolumns, columns + i * width, nbytes);
+    const bool is_sound = kernels->add(tile, kernels->tile_ncolumns, rows, nrows, off, skips_moments);
+    for (int i = 0; i < NPYX_NCOLUMN_ARRAYS; i++)
+        memcpy(columns + i * width, tile + i * kernels->tile_ncolumns, nbytes);
+    return is_sound;
+}
+
+/* Items of a row as doubles. The last few of most rows, and all of short ones, are floats as they are: a
+ * whole block costs more. */
+static void columns_widen(const npyx_dtype *dtype, const uint8_t *items, int64_t nelem, double *reals) {
+    const bool is_native = npyx_dtype_is_native(dtype);
+    if (is_native && dtype->type == NPYX_F8)
+        npyx_strided_copy((uint8_t *)reals, sizeof *reals, items, sizeof *reals, nelem, sizeof *reals);
+    for (int64_t i = 0; is_native && dtype->type == NPYX_F4 && i < nelem; i++) {
+        float item;
+        memcpy(&item, items + i * (int64_t)sizeof item, sizeof item);
+        reals[i] = (double)item;
+    }
+    if (!is_native || (dtype->type != NPYX_F8 && dtype->type != NPYX_F4))
+        npyx_block_reals(dtype->type, dtype->is_big_endian, items, (size_t)dtype->itemsize, (size_t)nelem,
+                         reals);
+}
+
 /* Adds a few columns of a few rows as doubles, and zeros beside them, which belong to no column. */
 static bool columns_add_widened(double *columns, int64_t width, const npyx_dtype *dtype, int64_t first,
                                 int64_t ncolumns, const uint8_t *const *rows, int64_t nrows,
@@ -46,17 +77,22 @@ static bool columns_add_widened(double *columns, int64_t width, const npyx_dtype
     double reals[NPYX_WIDE_NROWS_MOST][COLUMNS_WIDE_NCOLUMNS];
     const uint8_t *widened[NPYX_WIDE_NROWS_MOST];
     const npyx_columns_kernels *kernels = npyx_columns_kernels_of(NPYX_F8, npyx_simd_here());
+    const int64_t tile = kernels->tile_ncolumns;
     bool is_sound = true;
     for (int64_t row = 0; row < nrows; row++) {
         widened[row] = (const uint8_t *)reals[row];
-        npyx_block_reals(dtype->type, dtype->is_big_endian, rows[row] + first * dtype->itemsize,
-                         (size_t)dtype->itemsize, (size_t)ncolumns, reals[row]);
-        for (int64_t i = ncolumns; i < COLUMNS_WIDE_NCOLUMNS; i++)
+        columns_widen(dtype, rows[row] + first * dtype->itemsize, ncolumns, reals[row]);
+        for (int64_t i = ncolumns; i % tile != 0; i++)
             reals[row][i] = 0;
     }
-    for (int64_t i = 0; i < ncolumns; i += kernels->tile_ncolumns)
-        is_sound &= kernels->add(columns + first + i, width, widened, nrows, (size_t)i * sizeof(double),
-                                 skips_moments);
+    columns += first;
+    for (int64_t i = 0; i < ncolumns; i += tile) {
+        const size_t off = (size_t)i * sizeof(double);
+        is_sound &=
+            ncolumns - i < tile
+                ? columns_add_part(columns + i, width, ncolumns - i, widened, nrows, off, skips_moments)
+                : kernels->add(columns + i, width, widened, nrows, off, skips_moments);
+    }
     return is_sound;
 }
 
@@ -87,6 +123,10 @@ bool npyx_columns_merge(double *columns, const double *next, int64_t width) {
 
 /* Writes the item that a double was made from. */
 static void columns_put_item(const npyx_dtype *dtype, double real, uint8_t *item) {
+    if (dtype->type == NPYX_F8 && npyx_dtype_is_native(dtype)) { /* as most are; below, a block costs more */
+        memcpy(item, &real, sizeof real);
+        return;
+    }
     npyx_block block;
     npyx_block_room room;
     for (int i = 0; i < NPYX_BLOCK_NELEM; i++)

@@ -1,4 +1,4 @@
-#include "reduction.h"
+#include "reduction_private.h"
 
 #include "base/crc32.h"
 #include "item/element.h"
@@ -19,34 +19,6 @@ static int64_t most_coordinates(const npyx_reduction *r) {
 }
 
 /* ---- items to statistics ---- */
-
-/* With labels a run is within one entry of their axis. */
-static void plan_distribution(npyx_reduction *r) {
-    int axis = r->group.ndim, first = r->has_labels ? r->label_axis + 1 : 0;
-    r->run_nelem = r->repeat_nruns = r->entry_nelem = 1;
-    for (int inner = first; inner < r->group.ndim; inner++)
-        r->entry_nelem *= r->group.shape[inner];
-    r->run_is_kept = axis > first && r->is_kept[axis - 1];
-    while (axis > first && r->is_kept[axis - 1] == r->run_is_kept)
-        r->run_nelem *= r->group.shape[--axis];
-    r->outer_ndim = axis;
-    while (r->run_is_kept && axis > first && !r->is_kept[axis - 1])
-        r->repeat_nruns *= r->group.shape[--axis];
-}
-
-/* The coordinate in the group at which a run begins. */
-static int64_t coordinate_of_run(const npyx_reduction *r, int64_t run) {
-    int64_t coordinate = 0, factor = r->run_is_kept ? r->run_nelem : 1;
-    for (int axis = r->outer_ndim - 1; axis >= 0; axis--) {
-        int64_t index = run % r->group.shape[axis];
-        run /= r->group.shape[axis];
-        if (r->is_kept[axis]) {
-            coordinate += index * factor;
-            factor *= r->group.shape[axis];
-        }
-    }
-    return coordinate;
-}
 
 /* The offset of item k of a leaf in its item. */
 static int64_t leaf_off(const npyx_leaf *leaf, int64_t k) {
@@ -110,35 +82,16 @@ static void add_items(npyx_reduction *r, int64_t entry, int64_t coordinate, cons
         gather(r, &r->leaves[leaf], items, nelem, stride_nbytes, &stats[leaf], NULL);
 }
 
-/* Adds part of a run, from item `from` to before `to`, for nruns runs that begin at the same coordinate. */
-static void add_runs(npyx_reduction *r, int64_t run, int64_t nruns, int64_t from, int64_t to,
-                     const uint8_t *items) {
-    int64_t coordinate = coordinate_of_run(r, run);
-    int64_t entry = run * r->run_nelem / r->entry_nelem;
-    int64_t itemsize = r->view.dtype->itemsize;
-    if (!r->run_is_kept) {
-        add_items(r, entry, coordinate, items, to - from, itemsize);
-        return;
-    }
-    for (int64_t i = from; i < to; i++)
-        add_items(r, entry, coordinate + i, items + (i - from) * itemsize, nruns, r->run_nelem * itemsize);
-}
-
 /* Distributes items, the first of which is number position in the group's C order. */
 static void distribute(npyx_reduction *r, int64_t position, const uint8_t *items, int64_t nelem) {
-    int64_t itemsize = r->view.dtype->itemsize;
-    while (nelem > 0) {
-        int64_t run = position / r->run_nelem, from = position % r->run_nelem;
-        int64_t nruns = 1, to = r->run_nelem - from < nelem ? r->run_nelem : from + nelem;
-        if (from == 0 && r->run_is_kept && nelem >= r->run_nelem) { /* whole rows */
-            int64_t nleft = r->repeat_nruns - run % r->repeat_nruns;
-            nruns = nelem / r->run_nelem < nleft ? nelem / r->run_nelem : nleft;
-        }
-        add_runs(r, run, nruns, from, to, items);
-        int64_t nadded = nruns > 1 ? nruns * r->run_nelem : to - from;
-        position += nadded;
-        items += nadded * itemsize;
-        nelem -= nadded;
+    const int64_t itemsize = r->view.dtype->itemsize;
+    for (npyx_stretch s; nelem > 0; position += s.nelem, items += s.nelem * itemsize, nelem -= s.nelem) {
+        s = npyx_reduction_stretch(r, position, nelem);
+        const int64_t entry = position / r->entry_nelem, neach = s.nelem / s.nruns;
+        for (int64_t i = 0; r->run_is_kept && i < neach; i++)
+            add_items(r, entry, s.coordinate + i, items + i * itemsize, s.nruns, r->run_nelem * itemsize);
+        for (int64_t i = 0; !r->run_is_kept && i < s.nruns; i++)
+            add_items(r, entry, s.coordinate + i, items + i * neach * itemsize, neach, itemsize);
     }
 }
 
@@ -196,7 +149,7 @@ static void reduction_merge_runs(npyx_reduction *r, int64_t position, const uint
             npyx_reduction_init_stats(r, &stats, dtype, NULL);
             npyx_stats_add(&stats, items, n);
         }
-        int64_t coordinate = coordinate_of_run(r, position / r->run_nelem);
+        int64_t coordinate = npyx_reduction_coordinate_of_run(r, position / r->run_nelem);
         npyx_stats *whole = npyx_reduction_stats_of(r, 0, coordinate);
         const npyx_stats *part = made == NULL ? &stats : made++;
         if (whole->nseen == 0)
@@ -208,7 +161,6 @@ static void reduction_merge_runs(npyx_reduction *r, int64_t position, const uint
 
 static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
     npyx_blocks *blocks = &r->blocks;
-    plan_distribution(r);
     npyx_blocks_begin(blocks, r->source, &r->group);
     bool merges = reduction_merges_runs(r);
     if (merges) {
@@ -310,16 +262,19 @@ npyx_status npyx_reduction_next(npyx_reduction *r, npyx_error *error) {
         return NPYX_DONE;
     r->group_ncoordinates =
         npyx_view_take_coordinates(&r->view, r->is_kept, r->first_coordinate, most_coordinates(r), &r->group);
+    npyx_reduction_plan_runs(r);
+    npyx_status status = r->how.skips_items ? NPYX_DONE : npyx_reduction_pass_by(r, error);
+    if (status == NPYX_DONE && !r->how.skips_items)
+        status = npyx_reduction_pass_columns(r, error);
+    if (status != NPYX_DONE)
+        return status;
     for (int64_t i = 0; i < r->nlabels * r->group_ncoordinates * r->nleaves; i++) {
         int64_t leaf = i % r->nleaves;
         npyx_reduction_init_stats(r, &r->stats[i], r->leaves[leaf].view.dtype, r->extremes[leaf]);
     }
     for (int i = 0; i < r->nleaves; i++)
         r->crc32[i] = 0;
-    if (r->how.skips_items)
-        return NPYX_OK;
-    npyx_status status = npyx_reduction_pass_by(r, error);
-    return status == NPYX_DONE ? reduction_pass(r, error) : status;
+    return r->how.skips_items ? NPYX_OK : reduction_pass(r, error);
 }
 
 void npyx_reduction_end(npyx_reduction *r) {
@@ -328,6 +283,7 @@ void npyx_reduction_end(npyx_reduction *r) {
     npyx_reduction_end_by(r);
     npyx_blocks_clear(&r->blocks);
     npyx_buffer_clear(&r->gathered);
+    npyx_free(r->host, r->columns);
     npyx_free(r->host, r->stats);
     npyx_arena_clear(&r->arena);
     *r = (npyx_reduction){0};

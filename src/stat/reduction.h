@@ -49,13 +49,15 @@ typedef struct npyx_reduction {
      * items of a run along reduced axes go to one coordinate, along kept ones to coordinates side by side. */
     bool run_is_kept;
     int64_t run_nelem;
-    int64_t repeat_nruns;   /* runs along kept axes that go to the same coordinates one after the other */
+    int64_t repeat_nruns;   /* runs one after the other that go to the same coordinates, if these are kept;
+                             * else each to the next one */
     int outer_ndim;         /* axes before those of the run */
     npyx_label_runs labels; /* its numbers are borrowed */
     bool has_labels;        /* of several entries: else one is for all */
     int label_axis;         /* the view's axis that they are for */
     int64_t entry_nelem;    /* items of one entry along that axis */
     struct npyx_entry_rows *entry_rows; /* NULL: entries are added one by one */
+    double *columns;                    /* of a group, or NULL (reduction_columns.c) */
     npyx_blocks blocks;
     npyx_buffer gathered;
     int64_t gathered_nelem;
@@ -76,31 +78,5 @@ void npyx_reduction_end(npyx_reduction *reduction);
 /* The place of a leaf's item number position of a coordinate: its flat C-order place in the file's whole
  * array or, if one axis is reduced, the index along it as the file counts. */
 int64_t npyx_reduction_place(const npyx_reduction *reduction, int leaf, int64_t position);
-
-/* ---- by labels: reduction_by.c, only for reduction.c ---- */
-
-/* The statistics of all leaves of a coordinate, for an entry along the labels' axis. */
-static inline npyx_stats *npyx_reduction_stats_of(const npyx_reduction *r, int64_t entry,
-                                                  int64_t coordinate) {
-    const int64_t label = npyx_label_runs_at(&r->labels, entry);
-    return &r->stats[(label * r->group_ncoordinates + coordinate) * r->nleaves];
-}
-
-/* Initialises statistics as this reduction wants them. */
-static inline void npyx_reduction_init_stats(const npyx_reduction *r, npyx_stats *stats,
-                                             const npyx_dtype *dtype, uint8_t *extremes) {
-    npyx_stats_init(stats, dtype, extremes);
-    stats->skips_moments = r->how.skips_moments;
-}
-
-/* Finds the labels' axis, and checks that they fit. */
-npyx_status npyx_reduction_begin_by(npyx_reduction *reduction, const npyx_reduction_options *options,
-                                    npyx_error *error);
-
-/* Adds a group's items, in whole entries of one block after the other, to the statistics of their labels.
- * NPYX_DONE, with nothing done: they must be added one by one. */
-npyx_status npyx_reduction_pass_by(npyx_reduction *reduction, npyx_error *error);
-
-void npyx_reduction_end_by(npyx_reduction *reduction);
 
 #endif

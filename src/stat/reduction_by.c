@@ -12,7 +12,7 @@
  * is so large that merging would be most of the work.
  */
 #include "columns_private.h"
-#include "reduction.h"
+#include "reduction_private.h"
 
 /* A position at which gathered items are added: their own positions are found from it. */
 static const int64_t ENTRY_UNPLACED = INT64_MAX / 2;
