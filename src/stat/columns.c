@@ -121,21 +121,6 @@ bool npyx_columns_merge(double *columns, const double *next, int64_t width) {
     return npyx_columns_kernels_of(NPYX_F8, npyx_simd_here())->merge(columns, next, width);
 }
 
-/* Writes the item that a double was made from. */
-static void columns_put_item(const npyx_dtype *dtype, double real, uint8_t *item) {
-    if (dtype->type == NPYX_F8 && npyx_dtype_is_native(dtype)) { /* as most are; below, a block costs more */
-        memcpy(item, &real, sizeof real);
-        return;
-    }
-    npyx_block block;
-    npyx_block_room room;
-    for (int i = 0; i < NPYX_BLOCK_NELEM; i++)
-        block.f64[i] = real;
-    (void)npyx_block_storer(NPYX_FORM_F64, dtype->type)(&block, room.bytes);
-    for (int64_t i = 0; i < dtype->itemsize; i++)
-        item[i] = room.bytes[npyx_dtype_is_native(dtype) ? i : dtype->itemsize - 1 - i];
-}
-
 /* A whole double as an integer. */
 static npyx_wide columns_whole(double real) {
     double size = fabs(real), high = floor(size * 0x1p-32);
@@ -144,12 +129,10 @@ static npyx_wide columns_whole(double real) {
     return real < 0 ? npyx_wide_subtract((npyx_wide){0}, whole) : whole;
 }
 
-void npyx_columns_stats(const double *columns, int64_t width, int64_t column, const npyx_dtype *dtype,
-                        npyx_stats *stats) {
-    const double *at = columns + column;
+/* One column but for its extremes. */
+static void columns_take_sums(const double *at, int64_t width, const npyx_dtype *dtype, npyx_stats *stats) {
     int64_t ninfs = (int64_t)at[NPYX_COLUMN_NINF * width];
     double least = at[NPYX_COLUMN_LEAST * width], greatest = at[NPYX_COLUMN_GREATEST * width];
-    uint8_t item[NPYX_STATS_ITEM_NBYTES] = {0};
     npyx_stats_init(stats, dtype, NULL);
     stats->nulls = (int64_t)at[NPYX_COLUMN_NNAN * width];
     stats->count = (int64_t)at[NPYX_COLUMN_NFINITE * width] + ninfs;
@@ -162,9 +145,35 @@ void npyx_columns_stats(const double *columns, int64_t width, int64_t column, co
     if (stats->form == NPYX_STATS_INTEGER) /* two whole numbers with an exact sum */
         stats->wide_sum = npyx_wide_add(columns_whole(at[NPYX_COLUMN_SUM * width]),
                                         columns_whole(at[NPYX_COLUMN_LOST * width]));
-    for (int k = NPYX_LEAST; k <= NPYX_GREATEST && stats->count > 0; k++) {
-        double real = k == NPYX_LEAST ? least : greatest;
-        columns_put_item(dtype, real, item);
-        npyx_stats_set_extreme(stats, k, 0, real, item, 0);
+}
+
+/* One of the extremes of at most a block of columns, as the items that the doubles were made from. */
+static void columns_take_extremes(const double *reals, int64_t ncolumns, const npyx_dtype *dtype, int k,
+                                  npyx_stats *stats) {
+    const size_t itemsize = (size_t)dtype->itemsize;
+    npyx_block block = {.f64 = {0}};
+    npyx_block_room room;
+    for (int64_t i = 0; i < ncolumns; i++)
+        block.f64[i] = stats[i].count > 0 ? reals[i] : 0;
+    (void)npyx_block_storer(NPYX_FORM_F64, dtype->type)(&block, room.bytes);
+    if (!npyx_dtype_is_native(dtype))
+        npyx_swap_words(room.bytes, itemsize, NPYX_BLOCK_NELEM);
+    for (int64_t i = 0; i < ncolumns; i++) {
+        uint8_t item[NPYX_STATS_ITEM_NBYTES] = {0};
+        memcpy(item, room.bytes + (size_t)i * itemsize, itemsize);
+        if (stats[i].count > 0)
+            npyx_stats_set_extreme(&stats[i], k, 0, reals[i], item, 0);
+    }
+}
+
+void npyx_columns_stats(const double *columns, int64_t width, int64_t ncolumns, const npyx_dtype *dtype,
+                        npyx_stats *stats) {
+    for (int64_t first = 0, n; first < ncolumns; first += n) {
+        n = ncolumns - first < NPYX_BLOCK_NELEM ? ncolumns - first : NPYX_BLOCK_NELEM;
+        const double *at = columns + first;
+        for (int64_t i = 0; i < n; i++)
+            columns_take_sums(at + i, width, dtype, &stats[first + i]);
+        columns_take_extremes(at + NPYX_COLUMN_LEAST * width, n, dtype, NPYX_LEAST, stats + first);
+        columns_take_extremes(at + NPYX_COLUMN_GREATEST * width, n, dtype, NPYX_GREATEST, stats + first);
     }
 }

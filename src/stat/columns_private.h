@@ -52,8 +52,8 @@ bool npyx_columns_add(double *columns, int64_t width, const npyx_dtype *dtype, i
 /* Adds next, the columns of later rows; false as npyx_columns_add. */
 bool npyx_columns_merge(double *columns, const double *next, int64_t width);
 
-/* One column as the statistics of its items; its extremes are reported at the first item. */
-void npyx_columns_stats(const double *columns, int64_t width, int64_t column, const npyx_dtype *dtype,
+/* The first ncolumns as the statistics of their items; their extremes are reported at the first item. */
+void npyx_columns_stats(const double *columns, int64_t width, int64_t ncolumns, const npyx_dtype *dtype,
                         npyx_stats *stats);
 
 /* ---- the kernels, for the current processor ---- */

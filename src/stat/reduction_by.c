@@ -292,13 +292,11 @@ static void entry_give(npyx_reduction *r) {
     const struct npyx_entry_rows *by = r->entry_rows;
     const entry_result *total = by->total;
     const int64_t ncolumns = r->group_ncoordinates, stride = NPYX_NCOLUMN_ARRAYS * by->width;
-    for (int64_t i = 0; i < r->nlabels * ncolumns; i++) {
-        if (total->columns != NULL)
-            npyx_columns_stats(total->columns + i / ncolumns * stride, by->width, i % ncolumns, r->view.dtype,
-                               &r->stats[i]);
-        else
-            r->stats[i] = total->stats[i];
-    }
+    for (int64_t label = 0; label < r->nlabels && total->columns != NULL; label++)
+        npyx_columns_stats(total->columns + label * stride, by->width, ncolumns, r->view.dtype,
+                           r->stats + label * ncolumns);
+    for (int64_t i = 0; i < r->nlabels * ncolumns && total->stats != NULL; i++)
+        r->stats[i] = total->stats[i];
 }
 
 npyx_status npyx_reduction_pass_by(npyx_reduction *r, npyx_error *error) {

@@ -90,7 +90,6 @@ npyx_status npyx_reduction_pass_columns(npyx_reduction *r, npyx_error *error) {
         return NPYX_DONE;
     if (status != NPYX_DONE)
         return status;
-    for (int64_t i = 0; i < r->group_ncoordinates; i++)
-        npyx_columns_stats(r->columns, width, i, r->view.dtype, &r->stats[i]);
+    npyx_columns_stats(r->columns, width, r->group_ncoordinates, r->view.dtype, r->stats);
     return NPYX_OK;
 }

@@ -85,11 +85,10 @@ static void point_at_rows(const uint8_t **rows, int nrows) {
 }
 
 static void assert_table(const double *columns, int64_t width, int nrows, int ncolumns) {
-    for (int column = 0; column < ncolumns; column++) {
-        npyx_stats stats;
-        npyx_columns_stats(columns, width, column, &float64, &stats);
-        assert_column(&stats, nrows, column);
-    }
+    npyx_stats stats[MOST_NCOLUMNS];
+    npyx_columns_stats(columns, width, ncolumns, &float64, stats);
+    for (int column = 0; column < ncolumns; column++)
+        assert_column(&stats[column], nrows, column);
 }
 
 static void assert_kernels(const npyx_columns_kernels *kernels, int nrows) {
@@ -136,6 +135,29 @@ static void test_every_width_and_parts(void **state) {
     }
 }
 
+/* Columns from anywhere on, and no others: none beside them changes. */
+static void test_some_columns_of_a_tile(void **state) {
+    (void)state;
+    static double columns[NPYX_NCOLUMN_ARRAYS * (MOST_NCOLUMNS + NPYX_COLUMNS_UNIT)];
+    const uint8_t *rows[MOST_NROWS], *rest[MOST_NROWS];
+    const int ncolumns = 2 * NPYX_COLUMNS_UNIT + 5, nrows = 20;
+    const int64_t width = npyx_columns_width(ncolumns);
+    state_of_random = 4;
+    fill(3);
+    point_at_rows(rows, nrows);
+    for (int split = 1; split < ncolumns; split++) {
+        npyx_columns_init(columns, width);
+        for (int row = 0; row < nrows; row++)
+            rest[row] = rows[row] + split * (int)sizeof(double);
+        assert_true(
+            npyx_columns_add(columns + split, width, &float64, ncolumns - split, rest, nrows / 2, false));
+        assert_true(npyx_columns_add(columns, width, &float64, split, rows, nrows, false));
+        assert_true(npyx_columns_add(columns + split, width, &float64, ncolumns - split, rest + nrows / 2,
+                                     nrows - nrows / 2, false));
+        assert_table(columns, width, nrows, ncolumns);
+    }
+}
+
 /* Items that are widened first: exactly as their doubles. */
 static void test_other_types(void **state) {
     (void)state;
@@ -159,10 +181,11 @@ static void test_other_types(void **state) {
         npyx_columns_init(columns[k], width);
     assert_true(npyx_columns_add(columns[0], width, &uint8, NCOLUMNS, of_bytes, NROWS, false));
     assert_true(npyx_columns_add(columns[1], width, &float32, NCOLUMNS, of_singles, NROWS, false));
+    npyx_stats of_uint8[NCOLUMNS], of_float32[NCOLUMNS];
+    npyx_columns_stats(columns[0], width, NCOLUMNS, &uint8, of_uint8);
+    npyx_columns_stats(columns[1], width, NCOLUMNS, &float32, of_float32);
     for (int column = 0; column < NCOLUMNS; column++) {
-        npyx_stats stats[2];
-        npyx_columns_stats(columns[0], width, column, &uint8, &stats[0]);
-        npyx_columns_stats(columns[1], width, column, &float32, &stats[1]);
+        const npyx_stats stats[2] = {of_uint8[column], of_float32[column]};
         uint64_t sum = 0;
         for (int row = 0; row < NROWS; row++)
             sum += bytes[row][column];
@@ -193,9 +216,8 @@ static void test_sums_that_no_double_holds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_processors_kernels),
-        cmocka_unit_test(test_every_width_and_parts),
-        cmocka_unit_test(test_other_types),
+        cmocka_unit_test(test_every_processors_kernels),  cmocka_unit_test(test_every_width_and_parts),
+        cmocka_unit_test(test_some_columns_of_a_tile),    cmocka_unit_test(test_other_types),
         cmocka_unit_test(test_sums_that_no_double_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
