@@ -6,8 +6,8 @@
 #include "text/number_text.h"
 #include "text/span.h"
 
-/* The work of a visit: among others a look at each ancestor. */
-enum { TREE_VISIT_NBYTES = 256, TREE_MAX_KEY_NBYTES = 1 << 16, TREE_MAX_NUMBER = (1 << 29) - 1 };
+/* The work of a visit. */
+enum { TREE_VISIT_NBYTES = 256, TREE_MAX_KEY_NBYTES = 1 << 16, TREE_MAX_NUMBER = (1 << 28) - 1 };
 
 /* A byte of a repr, which is written piece by piece, is as much work as so many that are copied. */
 enum { TREE_REPR_WORK = 64 };
@@ -96,10 +96,11 @@ static size_t tree_put_key(npyx_buffer *name, const npyx_object *key) {
 /* Goes to a part of the current object: `.KEY` or `.NUMBER` is added to the name. */
 static npyx_status tree_enter(tree_walk *w, const npyx_object *key, uint32_t number, npyx_object *part) {
     size_t nbytes = w->name.nbytes, work_nbytes = 0;
+    char digits[NPYX_NUMBER_TEXT_NBYTES];
     if (nbytes > 0)
         npyx_buffer_append_char(&w->name, '.');
     if (key == NULL)
-        npyx_buffer_printf(&w->name, "%" PRIu32, number);
+        npyx_buffer_append(&w->name, digits, npyx_text_i64(number, digits));
     else
         work_nbytes = tree_put_key(&w->name, key);
     NPYX_TRY(npyx_buffer_check(&w->name, w->error));
@@ -511,18 +512,18 @@ static npyx_status tree_visit(tree_walk *w, npyx_object *object) {
     NPYX_TRY(tree_explain_toobig(w, npyx_budget_work(w->budget, TREE_VISIT_NBYTES, w->error)));
     if (object->kind < NPYX_OBJECT_LIST || object->is_barren)
         return NPYX_OK;
-    for (int i = 0; i < w->depth; i++) {
-        if (w->ancestors[i] == object) { /* a module may know the one that it is in */
-            w->npassed++;
-            return NPYX_OK;
-        }
+    if (object->is_entered) { /* a module may know the one that it is in */
+        w->npassed++;
+        return NPYX_OK;
     }
     if (w->depth == NPYX_OBJECT_MAX_DEPTH)
         return npyx_fail(w->error, NPYX_UNSUPPORTED, -1, "its pickle nests more than %d levels deep",
                          (int)NPYX_OBJECT_MAX_DEPTH);
     int64_t count = w->found->count, npassed = w->npassed;
     w->ancestors[w->depth++] = object;
+    object->is_entered = true;
     npyx_status status = tree_contents(w, object);
+    object->is_entered = false;
     w->depth--;
     object->is_barren = status == NPYX_OK && w->found->count == count && w->npassed == npassed;
     return status;

@@ -69,9 +69,10 @@ struct npyx_object {
     uint8_t progress;           /* of npyx_object_measure; 0: none */
     uint16_t height;            /* how many frames writing it takes, once measured */
     uint32_t is_barren : 1;     /* no arrays are in it, as npyx_object_arrays_find has found */
+    uint32_t is_entered : 1;    /* npyx_object_arrays_find is in it */
     uint32_t is_read : 1;       /* nothing in it is left in the file (npyx_object_left_read) */
     uint32_t is_str : 1;        /* of bytes left in the file: Python 2 wrote them, as a text if ASCII */
-    uint32_t array_number : 29; /* which array npyx_object_arrays_find has found here, from 1; 0: none */
+    uint32_t array_number : 28; /* which array npyx_object_arrays_find has found here, from 1; 0: none */
     double json_nbytes;         /* the least length of its JSON, once measured */
     union {
         int64_t integer;
