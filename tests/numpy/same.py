@@ -47,7 +47,8 @@ ASKS_NUMPY = True
 SMALL_BUILD = os.environ.get("NPYEXT_SMALL_SO") or os.path.join(shell.ROOT, ".build", "small", "npyext.so")
 QUESTIONS_PER_CASE = 20
 CASES_PER_TUNING = 6
-PATIENCE = 20 if shell.FLAVOUR == "release" else 120  # seconds, of a machine that has nothing else to do
+# Seconds, of a machine that has nothing else to do. Where sizes are small, panels of a compressed array are inflated again and again.
+PATIENCE, PATIENCE_SMALL = 20 if shell.FLAVOUR == "release" else 120, 180
 # Rows beyond these, and values longer than this, are compared by their digests.
 KEPT_ROWS, KEPT_NBYTES = 3000, 1 << 16
 # A file of a process's own, as questions name it.
@@ -189,12 +190,13 @@ class Worker:
 
     def receive(self):
         """The bytes of an answer, or of what became of the process."""
-        until = time.monotonic() + PATIENCE * max(1, os.getloadavg()[0] / (os.cpu_count() or 1))
+        patience = PATIENCE_SMALL if self.tune else PATIENCE
+        until = time.monotonic() + patience * max(1, os.getloadavg()[0] / (os.cpu_count() or 1))
         length = self.read(8, until)
         found = self.read(struct.unpack("<q", length)[0], until) if length else length
         if found:
             return found
-        text = f"no answer within {PATIENCE} s" if found is None else "the process ended"
+        text = f"no answer within {patience} s" if found is None else "the process ended"
         self.process.kill()
         status = self.process.wait()
         self.process = None
