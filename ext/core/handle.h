@@ -52,7 +52,7 @@ npyx_status npyext_handle_check(const npyext_handle_key *key, uint64_t stamp, co
 /* Appends the handle's bytes. Check out->status afterwards. */
 void npyext_handle_append(const npyext_handle_key *key, const npyext_handle *handle, npyx_buffer *out);
 
-/* Whether bytes begin like a handle; no .npy, .npz, .ten, .tar or .safetensors file does. */
+/* Whether bytes begin like a handle; no file of arrays does. */
 bool npyext_handle_is_like(const void *bytes, size_t nbytes);
 
 /* Reads a handle made with this key; false for any other bytes. */

@@ -114,12 +114,12 @@ npyx_status npyext_npy_member(npyext_call *c) {
     npyx_value blob;
     npyext_argument member;
     npyext_connection_begin(c->value.connection);
-    NPYX_TRY(npyext_call_read(c, 0, NPYX_VALUE_BLOB, "takes an .npz, .ten, .tar or .safetensors as a BLOB",
-                              "; npy_file opens a path, as in SELECT array FROM npy_file(path, name)",
-                              &blob));
+    NPYX_TRY(npyext_call_read(
+        c, 0, NPYX_VALUE_BLOB, "takes an .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf as a BLOB",
+        "; npy_file opens a path, as in SELECT array FROM npy_file(path, name)", &blob));
     if (npyext_handle_is_like(blob.bytes, blob.nbytes))
-        return npyext_call_refuse(
-            c, "takes an .npz, .ten, .tar or .safetensors as a BLOB; a handle already stands for one array");
+        return npyext_call_refuse(c, "takes an .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf as a BLOB; "
+                                     "a handle already stands for one array");
     if (sqlite3_value_type(c->argv[1]) == SQLITE_NULL)
         return NPYX_DONE;
     NPYX_TRY(npyext_argument_copy(&member, c->argv[1], &c->error));

@@ -45,11 +45,13 @@ static bool may_unpack_itself(const uint8_t *head, size_t nbytes) {
 static npyx_status fail_unknown(const uint8_t *head, size_t nbytes, const char *what, npyx_error *error) {
     char shown[NPYX_FIRST_BYTES_NBYTES];
     if (what != NULL)
-        return npyx_fail(error, NPYX_CORRUPT, 0, "is %s, not a .npy, .npz, .ten, .tar or .safetensors file",
-                         what);
+        return npyx_fail(error, NPYX_CORRUPT, 0,
+                         "is %s, not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file", what);
     npyx_first_bytes_text(head, nbytes, shown);
-    return npyx_fail_as(error, NPYX_KIND_UNKNOWN, NPYX_CORRUPT, 0,
-                        "is not a .npy, .npz, .ten, .tar or .safetensors file (none begins with %s)", shown);
+    return npyx_fail_as(
+        error, NPYX_KIND_UNKNOWN, NPYX_CORRUPT, 0,
+        "is not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file (none begins with %s)",
+        shown);
 }
 
 /* A file that begins like no array file: known by its first bytes, or a zip with foreign bytes before it. */
@@ -120,8 +122,9 @@ static npyx_status open_by_magic(npyx_source **opened, npyx_hint hint, npyx_arch
     if (npyx_begins_zlib(head, nbytes))
         return open_compressed(opened, true, hint, archive, error);
     if (nbytes == 0)
-        return npyx_fail_as(error, NPYX_KIND_EMPTY, NPYX_CORRUPT, 0,
-                            "is empty (0 bytes), so not a .npy, .npz, .ten, .tar or .safetensors file");
+        return npyx_fail_as(
+            error, NPYX_KIND_EMPTY, NPYX_CORRUPT, 0,
+            "is empty (0 bytes), so not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file");
     if (hint == NPYX_HINT_SAFETENSORS && npyx_lookalike(head, nbytes) == NULL)
         return npyx_archive_safetensors_open(source, head, nbytes, archive, error);
     if (is_old_pickle(head, nbytes, hint))

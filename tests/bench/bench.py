@@ -241,6 +241,14 @@ def row_18_many():
     return peer, ours - of_rows
 
 
+def row_20_short(shape, axis):
+    """The statistics of many coordinates with four items each."""
+    mapped = np.load(path("values.npy"), mmap_mode="r").reshape(shape)
+    peer = lambda: [float(f(mapped, axis=axis).sum()) for f in (np.mean, np.std, np.min, np.max)]
+    sql = f"SELECT sum(mean), sum(std), sum(min), sum(max) FROM npy_file(?) AS f, npy_stats(npy_reshape(f.array, '{json.dumps(shape)}'), '', '', {axis})"
+    return timed_in_python(peer, query(sql, path("values.npy")))
+
+
 def row_17():
     ours = """SELECT group_concat(row) FROM npy_nearest('vectors.npy', '', '', (SELECT npy_slice(array, 5)
                 FROM npy_file('vectors.npy')), 10, 'cosine')"""
@@ -596,6 +604,10 @@ ROWS = [
         ["vectors.npy"]),
     Row("20", "mean of every column of 1M × 128 float32 for each of 10 labels", "NumPy, a mask and a mean for each", 0.3,
         row_20, ["vectors.npy", "labels.npy"]),
+    Row("20r", "mean, std, min and max of each row of 2.5M × 4 float64", "NumPy, along axis 1 of a memmap", 2.0,
+        lambda: row_20_short([2_500_000, 4], 1), ["values.npy"]),
+    Row("20c", "the same of each column of 4 × 2.5M", "NumPy, along axis 0 of a memmap", 10.0,
+        lambda: row_20_short([4, 2_500_000], 0), ["values.npy"]),
     Row("21", "an array of 200,000 texts, an object each, as JSON", "NumPy, load with allow_pickle and json.dumps", 0.8,
         row_21, ["objects.npy"]),
     Row("21r", "the values of its rows", "NumPy, load with allow_pickle and json.dumps", 0.8, row_21_rows, ["objects.npy"]),

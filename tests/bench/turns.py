@@ -58,6 +58,8 @@ SCANS = {
     "18m": "SELECT count(*), sum(count) FROM npy_unique('values.npy')",
     "19": "SELECT count(*), sum(size) FROM tar_members('shard.tar')",
     "20": "SELECT sum(mean) FROM npy_stats('vectors.npy', '', '', 0) WHERE by = 'labels.npy'",
+    "20r": "SELECT sum(mean), sum(std) FROM npy_file('values.npy') AS f, npy_stats(npy_reshape(f.array, '[2500000, 4]'), '', '', 1)",
+    "20c": "SELECT sum(mean), sum(std) FROM npy_file('values.npy') AS f, npy_stats(npy_reshape(f.array, '[4, 2500000]'), '', '', 0)",
     "15": "SELECT sum(length(value)) FROM npy_rows('vectors.npy') WHERE row < 100000",
 }
 

@@ -76,8 +76,8 @@ STATEMENTS = {
     "database table is locked": WRITES.format("f4") + "; BEGIN; INSERT INTO t VALUES (1.0); DROP TABLE t",
     "no such file": "SELECT * FROM npy_meta('gone.npy')",
     "has the dtype F4, which is not read": "SELECT * FROM npy_rows(x'3800000000000000" + b'{"a":{"dtype":"F4","shape":[4],"data_offsets":[0,2]}}   '.hex() + "0000')",
-    "is ..., not a .npy, .npz, .ten, .tar or .safetensors file": "SELECT * FROM npy_meta('survey/not_an_array.npy')",
-    "is not a .npy, .npz, .ten, .tar or .safetensors file (none begins with the bytes ...)": "SELECT * FROM npy_meta(zeroblob(100))",
+    "is ..., not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file": "SELECT * FROM npy_meta('survey/not_an_array.npy')",
+    "is not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file (none begins with the bytes ...)": "SELECT * FROM npy_meta(zeroblob(100))",
     "is empty (0 bytes)": "SELECT * FROM npy_meta('survey/empty.npy')",
     "data is truncated (...)": "SELECT * FROM npy_rows('survey/truncated.npy')",
     "the zip is truncated (no end record; ...)": "SELECT * FROM npy_meta('survey/truncated.npz')",
@@ -345,10 +345,10 @@ def empty_path(connect):
 
 
 SITUATIONS = {
-    "is a Git LFS pointer, not the file itself, not a .npy, .npz, .ten, .tar or .safetensors file": other_file("a Git LFS pointer, not the file itself"),
-    "is an HTML page, not a .npy, .npz, .ten, .tar or .safetensors file": other_file("an HTML page"),
-    "is gzip-compressed data, not a .npy, .npz, .ten, .tar or .safetensors file": other_file("gzip-compressed data"),
-    "BLOB: is not a .npy, .npz, .ten, .tar or .safetensors file (none begins with the bytes ...)": (
+    "is a Git LFS pointer, not the file itself, not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file": other_file("a Git LFS pointer, not the file itself"),
+    "is an HTML page, not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file": other_file("an HTML page"),
+    "is gzip-compressed data, not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file": other_file("gzip-compressed data"),
+    "BLOB: is not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file (none begins with the bytes ...)": (
         lambda connect: failure_of(connect(), "SELECT npy_shape(?)", np.arange(3.0))
     ),
     "npyext.so: cannot open shared object file: No such file or directory": no_file,

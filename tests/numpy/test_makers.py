@@ -704,10 +704,10 @@ def test_members_refused(connect):
         (contents, 0.5, "member must be an array's name (TEXT) or its idx (INTEGER)"),
         (bytes(damaged), "a", "a: the entry's bytes are damaged"),
         (mixed, "fake", "fake: is not a .npy array (the magic bytes are missing)"),
-        (b"nothing", "a", "is not a .npy, .npz, .ten, .tar or .safetensors"),
+        (b"nothing", "a", "is not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf"),
         (b"", "a", "there is no array 'a'"),
-        ("w.npz", "a", "takes an .npz, .ten, .tar or .safetensors as a BLOB (found a TEXT); npy_file opens a path"),
-        (5, "a", "takes an .npz, .ten, .tar or .safetensors as a BLOB (found a number)"),
+        ("w.npz", "a", "takes an .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf as a BLOB (found a TEXT); npy_file opens a path"),
+        (5, "a", "takes an .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf as a BLOB (found a number)"),
         (npy_bytes(np.arange(3)), "x", "there is no array 'x'"),
         (npy_bytes(np.arange(3))[:-1], "", "data is truncated"),
     ]:

@@ -335,4 +335,4 @@ def test_none_is_written_or_replaced(db, folder):
 def test_other_files_are_not_taken_for_one(db):
     """A length that may be one, and what is no header behind it."""
     for contents in (b"\x10\0\0\0\0\0\0\0[1, 2, 3]       ", b"\x10\0\0\0\0\0\0\0" + bytes(16), b"\x10\0\0\0\0\0\0\0{x: 1}          ", b"\1\0\0\0\0\0\0\0{}"):
-        assert "is not a .npy, .npz, .ten, .tar or .safetensors file" in error_of(db, "SELECT * FROM npy_meta(?)", contents)
+        assert "is not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file" in error_of(db, "SELECT * FROM npy_meta(?)", contents)

@@ -150,7 +150,7 @@ def test_an_error_names_what_is_mistaken_for_an_array(connect, folder, what):
     for contents in OTHERS[what]:
         write("x.npy", contents)
         error = error_of(db, "SELECT * FROM npy_meta('x.npy')")
-        assert error == f"npyext: x.npy: is {what}, not a .npy, .npz, .ten, .tar or .safetensors file"
+        assert error == f"npyext: x.npy: is {what}, not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file"
         assert error_of(db, "SELECT npy_dtype(?)", contents) == error.replace("x.npy", "BLOB")
 
 

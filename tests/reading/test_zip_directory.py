@@ -87,7 +87,7 @@ STRICTER = [
     r"the zip is truncated",  # in the middle of the comment
     r"a record ends early",  # zipfile takes what there is
     r"is one of several parts of a split zip",
-    r"not a \.npy, \.npz, \.ten, \.tar or \.safetensors file",  # something stands before it and the offsets do not agree with where it begins
+    r"not a \.npy, \.npz, \.ten, \.tar, \.safetensors, \.pt, \.pkl or \.gguf file",  # something stands before it and the offsets do not agree with where it begins
 ]
 # And an entry that zipfile reads.
 STRICTER_OF_ENTRIES = [
@@ -238,7 +238,7 @@ def test_a_database_with_a_zip_in_its_last_page_is_no_npz(connect, tmp_path):
     contents = path.read_bytes()
     # SQLite puts the first row of a page at its end.
     assert contents.endswith(bytes(2)) and contents[-22:-18] == b"PK\5\6" and zipfile.is_zipfile(path)
-    assert "is an SQLite database, not a .npy, .npz, .ten, .tar or .safetensors file" in error_of(db, "SELECT * FROM npz_members(?)", str(path))
+    assert "is an SQLite database, not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file" in error_of(db, "SELECT * FROM npz_members(?)", str(path))
 
 
 def test_a_module_of_python_with_a_zip_in_it_is_no_npz(connect, tmp_path):
@@ -250,7 +250,7 @@ def test_a_module_of_python_with_a_zip_in_it_is_no_npz(connect, tmp_path):
         py_compile.compile(str(source), str(path))
         path.write_bytes(path.read_bytes().partition(b"PK\5\6")[0] + b"PK\5\6" + contents[-18:])
         error = error_of(db, "SELECT * FROM npz_members(?)", str(path))
-        assert "is a compiled Python file (.pyc), not a .npy, .npz, .ten, .tar or .safetensors file" in error
+        assert "is a compiled Python file (.pyc), not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file" in error
 
 
 def test_bytes_like_an_empty_zip_near_the_end_of_other_data_are_none(connect):
@@ -320,7 +320,7 @@ def test_a_prefix_counts_in_all_offsets_or_in_none(connect):
     # Neither: the first entry is cut off, and the others do not begin where the zip would.
     two = npz_bytes({"a": np.arange(3), "b": np.arange(4)})
     cut = unpacker + two[two.index(b"PK\3\4", 4) :]
-    assert "is a script, not a .npy, .npz, .ten, .tar or .safetensors file" in error_of(db, "SELECT * FROM npz_members(?)", cut)
+    assert "is a script, not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file" in error_of(db, "SELECT * FROM npz_members(?)", cut)
 
 
 def test_several_zips_one_after_the_other_lose_none_in_silence(connect):

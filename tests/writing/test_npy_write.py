@@ -224,7 +224,7 @@ def test_planning_writes_and_opens_nothing(connect, folder):
         ("('x.npy', 5)", "the array is a number; it must be a .npy, .npz or .ten BLOB"),
         ("('x.npy', 'y.npy')", "the array is a TEXT; it must be a .npy, .npz or .ten BLOB"),
         ("('x.npy', x'')", "npyext: BLOB: is empty (0 bytes)"),
-        ("('x.npy', x'00')", "npyext: BLOB: is not a .npy, .npz, .ten, .tar or .safetensors file"),
+        ("('x.npy', x'00')", "npyext: BLOB: is not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file"),
         ("('missing/x.npy', ?1)", "npyext: missing/x.npy: its folder does not exist"),
         ("('folder', ?1)", "npyext: folder: is a directory, not a regular file"),
         ("('folder/', ?1)", "npyext: folder/: is a directory, not a file"),
