@@ -48,7 +48,7 @@ SMALL_BUILD = os.environ.get("NPYEXT_SMALL_SO") or os.path.join(shell.ROOT, ".bu
 QUESTIONS_PER_CASE = 20
 CASES_PER_TUNING = 6
 # Seconds, of a machine that has nothing else to do. Where sizes are small, panels of a compressed array are inflated again and again.
-PATIENCE, PATIENCE_SMALL = 20 if shell.FLAVOUR == "release" else 120, 180
+PATIENCE, PATIENCE_SMALL = 60 if shell.FLAVOUR == "release" else 120, 180
 # Rows beyond these, and values longer than this, are compared by their digests.
 KEPT_ROWS, KEPT_NBYTES = 3000, 1 << 16
 # A file of a process's own, as questions name it.
