@@ -237,7 +237,7 @@ static void stats_add_wide(npyx_stats *stats, const uint8_t *items, int64_t nele
 
 /* ---- items that are not real numbers ---- */
 
-static void stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+static void stats_add_complex_items(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     for (int64_t i = 0; i < nelem; i++, items += stats->dtype->itemsize) {
         double re = 0, im = 0;
         npyx_element_complex_part(stats->dtype, items, false, &re);
@@ -252,6 +252,30 @@ static void stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t n
         npyx_sum_add(&stats->sum, re);
         npyx_sum_add(&stats->imaginary_sum, im);
     }
+}
+
+/* The sums of the parts by themselves, if all are finite and their sums are: else item by item. */
+static void stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+    const npyx_dtype *dtype = stats->dtype;
+    const int64_t npadded = (nelem + NPYX_CHUNK_UNIT - 1) / NPYX_CHUNK_UNIT * NPYX_CHUNK_UNIT;
+    double parts[2][NPYX_STATS_NELEM_MOST];
+    npyx_chunk_sums sums[2];
+    for (int k = 0; k < 2; k++) {
+        npyx_block_reals(npyx_type_part(dtype->type), dtype->is_big_endian, items + k * (dtype->itemsize / 2),
+                         (size_t)dtype->itemsize, (size_t)nelem, parts[k]);
+        for (int64_t i = nelem; i < npadded; i++)
+            parts[k][i] = NAN;
+        npyx_stats_kernels_of(NPYX_F8, npyx_simd_here())->sums((const uint8_t *)parts[k], npadded, &sums[k]);
+        if (sums[k].nfinite < nelem || !isfinite(sums[k].sum)) {
+            stats_add_complex_items(stats, items, nelem);
+            return;
+        }
+    }
+    stats->count += nelem;
+    for (int64_t i = 0; i < nelem && sums[0].nzero > 0 && sums[1].nzero > 0; i++)
+        stats->zeros += parts[0][i] == 0 && parts[1][i] == 0;
+    npyx_sum_merge(&stats->sum, (npyx_sum){.high = sums[0].sum, .low = sums[0].lost});
+    npyx_sum_merge(&stats->imaginary_sum, (npyx_sum){.high = sums[1].sum, .low = sums[1].lost});
 }
 
 /* Compares bytes, or code points: trailing NULs sort first either way. */
