@@ -5,7 +5,7 @@
  */
 #include "format/tar.h"
 #include "functions.h"
-#include "scan/cursor.h"
+#include "scan/result.h"
 #include "source/array_value.h"
 
 /* ---- the survey ---- */

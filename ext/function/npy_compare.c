@@ -3,7 +3,7 @@
 
 #include "format/tar.h"
 #include "functions.h"
-#include "scan/cursor.h"
+#include "scan/result.h"
 #include "stat/difference.h"
 
 /* If no column needs more than whether and where items differ, reading stops at the first difference. */

@@ -3,6 +3,7 @@
 
 #include "functions.h"
 #include "scan/item_cursor.h"
+#include "scan/result.h"
 
 enum { ELEMENTS_POLL_NELEM = 1 << 16 };
 

@@ -12,7 +12,7 @@
 #include "format/tar.h"
 #include "functions.h"
 #include "io/first_bytes.h"
-#include "scan/cursor.h"
+#include "scan/result.h"
 #include "text/span.h"
 
 /* What is taken for a pickle if it does not begin with PROTO, as those of protocols 0 and 1 do not. */

@@ -2,7 +2,8 @@
 
 #include "format/tar.h"
 #include "functions.h"
-#include "scan/cursor.h"
+#include "scan/array_rows.h"
+#include "scan/result.h"
 #include "stat/histogram.h"
 
 enum { DEFAULT_NBINS = 10 };

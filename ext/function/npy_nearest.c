@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "functions.h"
-#include "scan/cursor.h"
+#include "scan/result.h"
 #include "stat/nearest.h"
 
 enum { NEAREST_DEFAULT_K = 10 };

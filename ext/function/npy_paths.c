@@ -4,7 +4,7 @@
 #include "functions.h"
 #include "io/file_system.h"
 #include "io/remote.h"
-#include "scan/cursor.h"
+#include "scan/result.h"
 
 typedef struct paths_cursor {
     npyext_cursor base;

@@ -1,7 +1,8 @@
 /* npy_quantile(source, member, slice, quantiles, axis): quantiles of arrays, one row for each of them and
  * each field or coordinate of the remaining axes, and of these for each label (by). */
 #include "functions.h"
-#include "scan/cursor.h"
+#include "scan/array_rows.h"
+#include "scan/result.h"
 #include "stat/quantile.h"
 
 enum { QUANTILE_DEFAULT_N = 5 }; /* the least, the quartiles, the greatest */

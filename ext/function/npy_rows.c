@@ -3,6 +3,7 @@
 #include "format/header.h"
 #include "functions.h"
 #include "scan/item_cursor.h"
+#include "scan/result.h"
 
 enum { ROWS_ROW, ROWS_VALUE, ROWS_DATA = 10 }; /* after the arguments */
 

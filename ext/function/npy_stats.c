@@ -3,7 +3,8 @@
 #include <math.h>
 
 #include "functions.h"
-#include "scan/cursor.h"
+#include "scan/array_rows.h"
+#include "scan/result.h"
 #include "stat/quantile.h"
 #include "stat/reduction.h"
 #include "value/scalars.h"

@@ -1,7 +1,8 @@
 /* npy_unique(source, member, slice): the distinct values of arrays, and how often each occurs; with labels
  * (by), for each label. */
 #include "functions.h"
-#include "scan/cursor.h"
+#include "scan/array_rows.h"
+#include "scan/result.h"
 #include "stat/unique.h"
 
 /* Where a value occurs first can be known only if items come in order. */

@@ -4,7 +4,7 @@
 #include "format/zip_write.h"
 #include "functions.h"
 #include "io/target.h"
-#include "scan/cursor.h"
+#include "scan/result.h"
 #include "source/array_value.h"
 
 typedef struct write_cursor {

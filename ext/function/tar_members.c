@@ -3,7 +3,7 @@
 
 #include "format/samples.h"
 #include "functions.h"
-#include "scan/cursor.h"
+#include "scan/result.h"
 
 typedef struct tar_cursor {
     npyext_cursor base;

@@ -14,6 +14,7 @@
 
 #include "constants.h"
 #include "cursor.h"
+#include "walk/reader.h"
 
 /* ---- the filter ----
  * Comparisons with value, real and imag, made for whole blocks before SQLite sees a row.

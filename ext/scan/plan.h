@@ -132,20 +132,8 @@ typedef struct npyext_column {
 #define NPYEXT_OUTPUT(text, needed, of) NPYEXT_COLUMN(text, false, NPYEXT_PLAIN, needed, of)
 #define NPYEXT_HIDDEN(text, needed, of) NPYEXT_COLUMN(text, true, NPYEXT_PLAIN, needed, of)
 #define NPYEXT_INDEX(text, of)          NPYEXT_COLUMN(text, false, NPYEXT_IS_INDEX, 0, of)
-#define NPYEXT_PATH(hidden)             NPYEXT_COLUMN("path TEXT", hidden, NPYEXT_IS_PATH, 0, npyext_result_path)
 #define NPYEXT_NAME(hidden, of)         NPYEXT_COLUMN("name TEXT", hidden, NPYEXT_IS_NAME, 0, of)
 #define NPYEXT_VALUE(text, hidden, of)  NPYEXT_COLUMN(text, hidden, NPYEXT_IS_VALUE, NPYEXT_NEEDS_ITEMS, of)
-/* The hidden columns of every function with a path. */
-#define NPYEXT_PATH_COLUMNS                                                                                  \
-    NPYEXT_HIDDEN("parts TEXT", 0, npyext_result_parts), NPYEXT_HIDDEN("stem TEXT", 0, npyext_result_stem),  \
-        NPYEXT_HIDDEN("parent TEXT", 0, npyext_result_parent)
-/* Those of functions whose arrays may be members of a tar, too: WebDataset's key and extension. */
-#define NPYEXT_ENTRY_COLUMNS                                                                                 \
-    NPYEXT_PATH_COLUMNS, NPYEXT_HIDDEN("key TEXT", 0, npyext_result_key),                                    \
-        NPYEXT_HIDDEN("ext TEXT", 0, npyext_result_ext)
-/* The columns that tell of an error: every function that has one has the other. */
-#define NPYEXT_ERROR(needed)      NPYEXT_OUTPUT("error TEXT", (needed), npyext_result_error_text)
-#define NPYEXT_ERROR_KIND(needed) NPYEXT_HIDDEN("error_kind TEXT", (needed), npyext_result_error_kind)
 /* The last column of every function; never NULL, so that it can be a key. */
 #define NPYEXT_ARRAY_KEY(of) NPYEXT_HIDDEN("array_key INTEGER", 0, (of))
 /* The arguments of functions that list what is in files. */
