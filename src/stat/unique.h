@@ -8,35 +8,9 @@
 #ifndef NPYX_UNIQUE_H
 #define NPYX_UNIQUE_H
 
+#include "key_counts.h"
 #include "labels.h"
 #include "order_keys.h"
-
-/* At most this many different keys are kept: 1.6 GB of them in a table. */
-enum { NPYX_MAX_NKEYS = 1 << 26 };
-
-/*
- * How often keys occur: memory depends only on how many are different.
- *
- * A few different ones are counted in a hash table under the host's key. With many, sorting is faster: keys
- * are then listed, and the list is sorted and becomes the runs, which are in order.
- */
-typedef struct npyx_key_counts {
-    npyx_host *host;
-    bool wants_first;
-    int64_t nitems; /* keys that will come, at most */
-    /* the runs: all there is once the adding has ended */
-    int64_t n; /* different keys */
-    uint64_t *keys;
-    int64_t *counts;
-    int64_t *firsts; /* NULL: not wanted */
-    /* private */
-    uint64_t multiplier;
-    int nbits;      /* the table has 2^nbits places */
-    int64_t ntaken; /* how many of them are taken */
-    struct key_count *table;
-    uint64_t *list, *room;
-    int64_t nlisted, list_nkeys;
-} npyx_key_counts;
 
 typedef struct npyx_unique {
     npyx_host *host;
