@@ -5,9 +5,9 @@
 --     .parameter set :b "'checkpoints/step_3/model.npz'"
 --     .read sql/checkpoint_diff.sql
 --
--- `rms` is the root of the mean square of b - a, and `relative` that over the one of a: 0.01 is a step of 1 %. Items that are
--- NaN or infinite are counted in `differing` and enter no mean; `new_nan` says how many more NaN there are in b. relative is NULL
--- when a holds infinities or nothing but zeros.
+-- `rms` is the root mean square of b - a, and `relative` is that divided by a's: 0.01 is a step of 1 %. Items that are
+-- NaN or infinite are counted in `differing` but in no mean; `new_nan` says how many more NaN there are in b. `relative` is NULL
+-- if a holds infinities or nothing but zeros.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;

@@ -1,10 +1,10 @@
--- What is in a checkpoint, of one file or of many parts: parameters by dtype and by kind of layer, what it says of itself, what is odd.
+-- What is in a checkpoint, of one file or of many parts: parameters by dtype and by kind of layer, its metadata, what is odd.
 --
 --     .parameter init
 --     .parameter set :source "'models/llama/*.safetensors'"
 --     .read sql/checkpoint_survey.sql
 --
--- Headers are read, and no data. .npz files are checkpoints, too. The table temp.checkpoint_arrays stays, for questions of your own.
+-- Only headers are read. .npz files work as checkpoints, too. The table temp.checkpoint_arrays stays, for questions of your own.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
@@ -18,7 +18,7 @@ CREATE TEMP TABLE checkpoint_arrays AS
          dtype, kind, shape, size, nbytes, metadata, error
     FROM npy_meta(coalesce(:source, 'llm/*.safetensors'), 'row');
 
--- The whole of it, and what its numbers are.
+-- Totals, and totals by dtype.
 SELECT count(DISTINCT path) AS files, count(dtype) AS arrays, printf('%,d', sum(size)) AS parameters, printf('%,d', sum(nbytes)) AS bytes
   FROM temp.checkpoint_arrays;
 SELECT dtype, count(*) AS arrays, printf('%,d', sum(size)) AS parameters, printf('%,d', sum(nbytes)) AS bytes,
@@ -28,7 +28,7 @@ SELECT dtype, count(*) AS arrays, printf('%,d', sum(size)) AS parameters, printf
  GROUP BY dtype
  ORDER BY sum(nbytes) DESC, dtype;
 
--- Layers of a kind: as many as have this dtype and shape.
+-- Kinds of layer: how many arrays have this dtype and shape.
 SELECT layer, dtype, shape, count(*) AS arrays, printf('%,d', sum(size)) AS parameters, printf('%,d', sum(nbytes)) AS bytes
   FROM temp.checkpoint_arrays
  WHERE dtype IS NOT NULL
@@ -36,7 +36,7 @@ SELECT layer, dtype, shape, count(*) AS arrays, printf('%,d', sum(size)) AS para
  ORDER BY sum(nbytes) DESC, layer, dtype, shape
  LIMIT 50;
 
--- What it says of itself.
+-- Its metadata.
 SELECT m.path, said.key, substr(said.value, 1, 100) AS value
   FROM (SELECT path, min(metadata) AS metadata FROM temp.checkpoint_arrays GROUP BY path) AS m, json_each(m.metadata) AS said
  WHERE said.type <> 'object' OR said.value NOT LIKE '{"__array__":%' -- the metadata of a pickle has a place for each array

@@ -9,9 +9,9 @@
 --     .read sql/dataset_card.sql
 --     .output
 --
--- One value comes back: the document. Every array of numbers is read, for its statistics. Arrays of one name, dtype and shape of
--- a row in files whose paths differ only in digits are one line, with the statistics of all of them. Whole numbers along one
--- axis with few different values are taken for labels and counted.
+-- One value comes back: the document. Every array of numbers is read, for its statistics. Arrays with the same name, dtype and
+-- row shape in files whose paths differ only in digits share one line, with the statistics of all of them. Whole numbers along
+-- one axis with few distinct values are taken as labels and counted.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;

@@ -1,20 +1,20 @@
--- How far the same array has drifted from run to run: whose mean and spread moved most, seen from a baseline.
+-- How far the same array has drifted from run to run: whose mean and spread moved most from a baseline.
 --
 --     .parameter init
 --     .parameter set :source "'runs/*/*.{npy,npz,ten}'"
 --     .parameter set :baseline "'runs/r1/'"
 --     .read sql/drift.sql
 --
--- A run is a folder; the same array is one of the same name in a file of the same name. So checkpoints that lie side by side in one
--- folder are one run, with nothing to compare: sql/checkpoint_diff.sql compares two such files. The baseline is the folder whose path
--- begins as `:baseline` does, or that of the first run that has the array. `shift` is how many standard deviations of the baseline the mean has
--- moved, `spread` the standard deviation over that of the baseline: 0 and 1 are no drift. NULL is what cannot be told: a
--- baseline that is constant, no values but NaN, infinities. Only arrays that differ are shown; every array of numbers is read once.
+-- A run is a folder; the same array is one of the same name in a file of the same name. So checkpoints in one folder are one run, with
+-- nothing to compare: sql/checkpoint_diff.sql compares two such files. The baseline is the folder whose path begins as `:baseline`
+-- does, or that of the first run that has the array. `shift` is how many standard deviations of the baseline the mean has moved,
+-- `spread` the standard deviation over that of the baseline: 0 and 1 are no drift. NULL means that it cannot be computed: the baseline
+-- is constant, all values are NaN, or some are infinite. Only arrays that differ are shown; every array of numbers is read once.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
 
--- What was looked at: when no rows follow, there was nothing to find in these.
+-- What was searched: if no rows follow, nothing was found.
 SELECT count(DISTINCT path) AS files, count(dtype) AS arrays, count(error) AS errors FROM npy_meta(coalesce(:source, 'runs/*/*.{npy,npz,ten}'));
 
 -- Why no rows can follow.

@@ -5,13 +5,13 @@
 --     .read sql/duplicates.sql
 --
 -- Headers say which arrays could be equal (same dtype and shape, not empty); only those are read, once each, for the CRC-32 of
--- their items. Of arrays with the same one, each is compared with the first, item by item: `status` must be 'equal'.
--- A fault of a file leaves it out: sql/survey.sql and sql/npz_audit.sql show faults. Arrays of objects are left out, too.
+-- their items. Arrays with the same one are each compared with the first, item by item: `status` must be 'equal'.
+-- Faulty files are left out: sql/survey.sql and sql/npz_audit.sql show faults. Arrays of objects are left out, too.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
 
--- What was looked at: when no rows follow, there was nothing to find in these.
+-- What was searched: if no rows follow, nothing was found.
 SELECT count(DISTINCT path) AS files, count(dtype) AS arrays, count(error) AS errors FROM npy_meta(coalesce(:source, 'dataset/**/*.{npy,npz,ten}'));
 
 WITH arrays AS MATERIALIZED (

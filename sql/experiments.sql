@@ -2,9 +2,9 @@
 --
 --     .read sql/experiments.sql
 --
--- Change the `.import` line to your log, or drop it and put your table in the place of temp.log; the paths, too: they are the
--- four lines with 'runs/. The run's name is a part of each path, here the second. A run without files, and files that the
--- log does not know, are lines as well.
+-- Change the `.import` line to your log, or drop it and put your table in place of temp.log. Change the paths, too, on the four
+-- lines with 'runs/. The run's name is a part of each path, here the second. A run without files, and files that are not in
+-- the log, get lines too.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;

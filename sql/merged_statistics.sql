@@ -6,7 +6,7 @@
 --
 -- Each piece is read once. count, mean and m2 of the pieces are merged by the rule of Chan, Golub and LeVeque, which
 -- stays accurate where sum(x * x) - sum(x) * sum(x) / n does not. To merge results of several machines, keep count,
--- nulls, infs, zeros, min, max, mean and m2 of each in a table, and put that in the place of `pieces`.
+-- nulls, infs, zeros, min, max, mean and m2 of each in a table, and put that in place of `pieces`.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;

@@ -1,4 +1,4 @@
--- Where NaN and infinities are, in which checkpoint they came up first, and at which place of the array.
+-- Where NaN and infinities are, in which checkpoint they first appeared, and at which position in the array.
 --
 --     .parameter init
 --     .parameter set :source "'checkpoints/**/*.npz'"
@@ -11,7 +11,7 @@
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
 
--- What was looked at: when no rows follow, there was nothing to find in these.
+-- What was searched: if no rows follow, nothing was found.
 SELECT count(DISTINCT path) AS files, count(dtype) AS arrays, count(error) AS errors FROM npy_meta(coalesce(:source, 'checkpoints/**/*.npz'));
 
 WITH arrays AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- Which rows of a matrix lie nearest to one of them, by the vector extension sqlite-vec (vec0.so, of npm, PyPI or its releases).
+-- Which rows of a matrix lie nearest to one of them, by the vector extension sqlite-vec (vec0.so, from npm, PyPI or its releases).
 --
 --     .load ./vec0
 --     .parameter init
@@ -7,7 +7,7 @@
 --     .parameter set :k 5
 --     .read sql/nearest_vec.sql
 --
--- `data` of npy_rows is what sqlite-vec takes as a vector of float32; `astype` makes float32 of other dtypes. The rows are compared
+-- `data` of npy_rows is what sqlite-vec takes as a vector of float32; `astype` makes other dtypes float32. The rows are compared
 -- where they lie, and nothing is stored. For many questions of one matrix put it once into a table of sqlite-vec's own, whose
 -- declaration says how long the rows are:
 --

@@ -1,4 +1,4 @@
--- Whether archives are sound, what compressing them has won, and what in them is not what it seems.
+-- Whether archives are sound, what compression saved, and what in them is not what it seems.
 --
 --     .parameter init
 --     .parameter set :source "'models/**/*.npz'"
@@ -15,7 +15,7 @@ CREATE TEMP TABLE entries AS
          count(*) OVER (PARTITION BY path, filename) AS of_this_name
     FROM npz_members(coalesce(:source, 'dataset/**/*.npz'));
 
--- Archives: `percent` is what is left of the bytes; what an entry without compression would win is not known here.
+-- Archives: `percent` is what is left of the bytes; what compressing a stored entry would save is not known.
 SELECT path, count(idx) AS entries, coalesce(sum(is_array), 0) AS arrays, group_concat(DISTINCT method) AS methods,
        printf('%,d', sum(uncompressed_size)) AS bytes, printf('%,d', sum(compressed_size)) AS packed,
        round(100.0 * sum(compressed_size) / nullif(sum(uncompressed_size), 0), 1) AS percent,

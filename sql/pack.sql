@@ -1,13 +1,13 @@
--- Makes one .npz for training of the arrays of a folder, if they fit together: the same number of rows, no NaN, no pickles.
+-- Makes one .npz for training from the arrays of a folder, if they fit together: the same number of rows, no NaN, no pickles.
 --
 --     .parameter init
 --     .parameter set :source "'[\"data/features.npy\", \"data/labels.npy\"]'"
 --     .parameter set :target "'train.npz'"
 --     .read sql/pack.sql
 --
--- It shows what does not fit; only when there is nothing is the file written, in one step, each array under its file's name,
--- deflated. Then each is read back and compared. Archives up to SQLite's limit for a value (1 GB); docs/cookbook.md has the
--- table for longer ones.
+-- It shows what does not fit. If everything does, the file is written in one step, each array under its file's name, deflated.
+-- Then each is read back and compared. For archives up to SQLite's limit for a value (1 GB); docs/cookbook.md has the table
+-- for longer ones.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;

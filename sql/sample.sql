@@ -8,7 +8,7 @@
 --     .read sql/sample.sql
 --
 -- Each row gets a number by its place and the seed, and those with the least are taken. x -> x^5 modulo the prime 2^31 - 1
--- gives each number once, so that no two of 2^31 - 1 rows tie; twice, with the seed between, leaves no pattern to see.
+-- gives each number once, so that no two of 2^31 - 1 rows tie; doing so twice, with the seed between, leaves no visible pattern.
 -- To write the sample, join its rows: INSERT INTO ... SELECT data FROM npy_rows('dataset/features.npy') JOIN temp.sampled USING (row).
 
 -- `sqlite3 -init` has loaded nothing yet.

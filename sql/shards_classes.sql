@@ -5,9 +5,9 @@
 --     .parameter set :ext "'cls'"
 --     .read sql/shards_classes.sql
 --
--- A label is the text of the member that has the extension :ext. An integer is one, as WebDataset decodes .cls; other texts are
--- classes as they are. For labels inside of .json put json_extract(CAST(data AS TEXT), '$.label') in the place of the cast below.
--- Only the members with labels are read. The table temp.shard_labels stays, for questions of your own.
+-- A label is the text of the member that has the extension :ext. If it is an integer, so is the class, as WebDataset decodes .cls;
+-- other texts are classes as they are. For labels in .json, put json_extract(CAST(data AS TEXT), '$.label') in place of the cast
+-- below. Only the members with labels are read. The table temp.shard_labels stays, for questions of your own.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
@@ -26,7 +26,7 @@ CREATE TEMP TABLE shard_labels AS
          CASE WHEN ltrim(label, '+-') GLOB '[0-9]*' AND substr(label, 2) NOT GLOB '*[^0-9]*' THEN CAST(label AS INTEGER) ELSE label END AS class
     FROM texts;
 
--- Classes. An empty one is of samples that have no label.
+-- Classes. The empty one is that of samples without a label.
 SELECT class, count(*) AS samples, round(100.0 * count(*) / (SELECT count(*) FROM temp.shard_labels), 1) AS percent,
        count(DISTINCT path) AS shards, min(path) AS first_in
   FROM temp.shard_labels
@@ -34,8 +34,8 @@ SELECT class, count(*) AS samples, round(100.0 * count(*) / (SELECT count(*) FRO
  ORDER BY samples DESC, class
  LIMIT 100;
 
--- Shards, those that are least like the whole first. `apart` is the percent of a shard's samples that would have to be of
--- another class for it to be as the whole is: about 0 where samples were shuffled, nearly 100 where each shard is of one class.
+-- Shards, those that are least like the whole first. `apart` is the percentage of a shard's samples that would have to
+-- change class for it to match the whole: about 0 where samples were shuffled, nearly 100 where each shard is of one class.
 WITH whole AS MATERIALIZED (
          SELECT class, 1.0 * count(*) / (SELECT count(*) FROM temp.shard_labels) AS share FROM temp.shard_labels GROUP BY class
      ),

@@ -9,7 +9,7 @@
 --     .output
 --
 -- Each sample's line has extension, place, size and name of its parts. Samples are WebDataset's, so members whose name or first
--- folder is `__...__` are in none. Headers are read and no data. A compressed shard has no places, and no lines of samples.
+-- folder is `__...__` are in none. Only headers are read. A compressed shard has no places, and no lines of samples.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;

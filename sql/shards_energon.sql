@@ -6,9 +6,9 @@
 --     .parameter set :source "'data/train-{000000..000127}.tar'"
 --     .read sql/shards_energon.sql
 --
--- The tables are made in the database that is open, and nothing that is there already is replaced: to make them anew, remove the
--- file first. Shards are numbered in the order of their paths. A key that stands for two samples is an error here as there, and so
--- is a damaged shard. Headers are read and no data. Compressed shards have no places to index.
+-- The tables are made in the open database, and existing ones are not replaced: to make them anew, remove the file first. Shards
+-- are numbered in the order of their paths. A key that stands for two samples is an error, as in Energon, and so is a damaged
+-- shard. Only headers are read. Compressed shards have no places to index.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;

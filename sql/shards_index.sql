@@ -6,9 +6,9 @@
 --     .parameter set :ext "'emb.npy'"
 --     .read sql/shards_index.sql
 --
--- The table shard_index is made anew, in the database that is open: made once in a file (sqlite3 index.db), later sessions only
--- look samples up. It is as old as the shards were then; make it again when they change. Members of a compressed shard have no
--- place of their own: unpack such shards (gunzip) to have theirs found, too.
+-- The table shard_index is made anew, in the open database. If that is a file (sqlite3 index.db), later sessions need only look
+-- samples up. It describes the shards as they were then; make it again when they change. Members of a compressed shard have no
+-- place of their own: unpack such shards (gunzip) to find theirs, too.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
@@ -24,7 +24,7 @@ SELECT ext, count(*) AS members, count(data_offset) AS places, printf('%,d', sum
 -- A sample: its parts.
 SELECT path, key, ext, data_offset, size FROM shard_index WHERE key = coalesce(:key, '000009') ORDER BY path, data_offset;
 
--- And one of its arrays, or those of an .npz: a range of the shard is a source as a file is.
+-- And one of its arrays, or those of an .npz: a range of the shard is a source, like a file.
 SELECT i.path, i.key, i.ext, r.name, r.row, r.value
   FROM shard_index AS i
   JOIN npy_rows(json_object('path', i.path, 'offset', i.data_offset, 'nbytes', i.size)) AS r

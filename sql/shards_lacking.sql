@@ -5,8 +5,8 @@
 --     .parameter set :usual 50
 --     .read sql/shards_lacking.sql
 --
--- A part is a member by its extension. Of a part that at least :usual percent of the samples have each sample must have one;
--- rarer ones stand in the first table alone. Headers are read and no data. The table temp.shard_parts stays, for questions of
+-- A part is a member by its extension. A part that at least :usual percent of the samples have must be in each;
+-- rarer ones appear only in the first table. Only headers are read. The table temp.shard_parts stays, for questions of
 -- your own.
 
 -- `sqlite3 -init` has loaded nothing yet.
@@ -44,7 +44,7 @@ SELECT path, key, group_concat(ext, ', ') AS lacks
  ORDER BY path, sample
  LIMIT 100;
 
--- Keys of several samples; no rows mean there are none. WebDataset takes for one sample what lies side by side.
+-- Keys of several samples; no rows mean there are none. To WebDataset, only adjacent members are one sample.
 SELECT key, count(*) AS samples, count(DISTINCT path) AS shards, min(path) AS first_in, max(path) AS last_in,
        CASE WHEN count(*) > count(DISTINCT path) THEN 'its members are not all next to each other' ELSE 'in several shards' END AS what
   FROM (SELECT path, sample, max(key) AS key FROM temp.shard_parts GROUP BY path, sample)

@@ -4,7 +4,7 @@
 --     .parameter set :source "'data/train-{000000..000127}.tar'"
 --     .read sql/shards_survey.sql
 --
--- Headers are read, those of the tars and those of the arrays in them, and no data. The tables temp.shard_members and
+-- Only headers are read, of the tars and of the arrays in them. The tables temp.shard_members and
 -- temp.shard_arrays stay, for questions of your own.
 
 -- `sqlite3 -init` has loaded nothing yet.
@@ -21,13 +21,13 @@ CREATE TEMP TABLE shard_arrays AS
          dtype, ndim, shape, size, nbytes, error
     FROM npy_meta(coalesce(:source, 'wds/*.tar*'), 'row');
 
--- The whole of it. `others` are members that are part of no sample: folders, links, names without an extension, __NAME__/.
+-- Totals. `others` are members that are part of no sample: folders, links, names without an extension, __NAME__/.
 SELECT count(DISTINCT path) AS shards, (SELECT sum(n) FROM (SELECT max(sample) + 1 AS n FROM temp.shard_members GROUP BY path)) AS samples,
        count(sample) AS members, count(idx) - count(sample) AS others, printf('%,d', sum(size)) AS bytes,
        (SELECT count(dtype) FROM temp.shard_arrays) AS arrays
   FROM temp.shard_members;
 
--- Parts: `percent` is of the samples, the bytes are those of one member at least, on average, at most, and of all.
+-- Parts: `percent` is of the samples, bytes are the least, mean and most of a member, and the sum.
 SELECT ext, count(*) AS members,
        round(100.0 * count(*) / (SELECT sum(n) FROM (SELECT max(sample) + 1 AS n FROM temp.shard_members GROUP BY path)), 1) AS percent,
        printf('%,d', min(size)) AS least, printf('%,d', avg(size)) AS mean, printf('%,d', max(size)) AS most,
@@ -68,7 +68,7 @@ SELECT k.ext, k.array, k.dtype, '[' || coalesce(s.span, '') || ']' AS shape, k.s
  ORDER BY k.nbytes DESC, k.ext, k.array, k.dtype, k.ndim
  LIMIT 30;
 
--- What is wrong; no rows mean nothing is. Behind a fault of the tar itself its members are not known.
+-- What is wrong; no rows mean nothing is. Members after a fault of the tar itself are not known.
 SELECT path, name, error FROM temp.shard_members WHERE error IS NOT NULL
 UNION
 SELECT path, name, error FROM temp.shard_arrays WHERE error IS NOT NULL

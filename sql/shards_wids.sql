@@ -1,4 +1,4 @@
--- The index of a set of shards that wids reads, WebDataset's library of random access: a JSON text.
+-- The JSON index of a set of shards for wids, WebDataset's library for random access.
 --
 --     .parameter init
 --     .parameter set :source "'data/train-{000000..000127}.tar'"

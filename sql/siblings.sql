@@ -6,12 +6,12 @@
 --
 -- Siblings are arrays of one name in files whose paths differ only in digits (batch-000, batch-001; run1/x.npy, run2/x.npy).
 -- The most frequent dtype, and the most frequent shape of a row, are taken to be right. The number of rows is compared only
--- where more than half of the siblings have the same, as batches often do and logs do not.
+-- where more than half of the siblings agree on it, as batches often do and logs do not.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
 
--- What was looked at: when no rows follow, there was nothing to find in these.
+-- What was searched: if no rows follow, nothing was found.
 SELECT count(DISTINCT path) AS files, count(dtype) AS arrays, count(error) AS errors FROM npy_meta(coalesce(:source, '{runs,dataset}/**/*.{npy,npz,ten}'));
 
 WITH arrays AS MATERIALIZED (

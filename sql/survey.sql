@@ -4,7 +4,7 @@
 --     .parameter set :source "'data/**/*.{npy,npz,ten}'"
 --     .read sql/survey.sql
 --
--- Headers are read once and no data. The table temp.survey stays, for questions of your own.
+-- Only headers are read, once. The table temp.survey stays, for questions of your own.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
@@ -16,7 +16,7 @@ CREATE TEMP TABLE survey AS
          CASE WHEN ndim = 0 THEN '[]' WHEN ndim = 1 THEN '[*]' ELSE '[*' || substr(shape, instr(shape, ',')) END AS row_shape
     FROM npy_meta(coalesce(:source, 'dataset/**/*.{npy,npz,ten}'));
 
--- The whole of it. `disk` counts each file once; `bytes` are those of the arrays, as they are in memory. Arrays with an
+-- Totals. `disk` counts each file once; `bytes` are those of the arrays, as they are in memory. Arrays with an
 -- error, such as one that is cut short, are counted as errors alone.
 SELECT count(DISTINCT path) AS files, count(dtype) FILTER (WHERE error IS NULL) AS arrays,
        printf('%,d', sum(nbytes) FILTER (WHERE error IS NULL)) AS bytes,

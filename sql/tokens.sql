@@ -28,7 +28,7 @@ CREATE TEMP TABLE token_documents AS
     FROM (SELECT lag(row, 1, -1) OVER (ORDER BY row) + 1 AS first, row, is_eot FROM ends);
 DELETE FROM temp.token_documents WHERE length = 0 AND NOT has_end;
 
--- The whole of it.
+-- Totals.
 SELECT printf('%,d', sum(count)) AS tokens, count(*) AS distinct_tokens, min(token) AS least, max(token) AS greatest,
        (SELECT printf('%,d', count(*)) FROM temp.token_documents) AS documents
   FROM temp.token_counts;

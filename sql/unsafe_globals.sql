@@ -1,10 +1,10 @@
--- What would be imported, if the pickles in checkpoints and arrays were loaded by Python: whatever npyext does not read as data.
+-- What Python would import if it loaded the pickles in checkpoints and arrays: whatever npyext does not read as data.
 --
 --     .parameter init
 --     .parameter set :source "'models/**/*.{pt,pth,bin,ckpt,pkl}'"
 --     .read sql/unsafe_globals.sql
 --
--- Nothing is imported or called. A file that cannot be read as far as its end is listed with its error: who loads it may get further.
+-- Nothing is imported or called. A file that cannot be read to its end is listed with its error: Python may get further.
 
 -- `sqlite3 -init` has loaded nothing yet.
 SELECT 1 WHERE CASE WHEN NOT EXISTS (SELECT 1 FROM pragma_function_list WHERE name = 'npyext_version') THEN load_extension('./npyext') END;
