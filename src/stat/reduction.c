@@ -284,6 +284,7 @@ void npyx_reduction_end(npyx_reduction *r) {
     npyx_blocks_clear(&r->blocks);
     npyx_buffer_clear(&r->gathered);
     npyx_free(r->host, r->columns);
+    npyx_free(r->host, r->places);
     npyx_free(r->host, r->stats);
     npyx_arena_clear(&r->arena);
     *r = (npyx_reduction){0};

@@ -58,6 +58,7 @@ typedef struct npyx_reduction {
     int64_t entry_nelem;    /* items of one entry along that axis */
     struct npyx_entry_rows *entry_rows; /* NULL: entries are added one by one */
     double *columns;                    /* of a group, or NULL (reduction_columns.c) */
+    int64_t *places;                    /* of their least and greatest items, if wanted */
     npyx_blocks blocks;
     npyx_buffer gathered;
     int64_t gathered_nelem;
