@@ -219,6 +219,46 @@ def test_axes(connect):
                 assert row["argmax"] == items.argmax()
 
 
+# More coordinates than a group has (NPYX_GROUP_NSTATS); columns in parts of tiles; runs that a block ends within.
+SHORT = [((3, 40000), 0), ((40000, 3), 1), ((40000, 3), 0), ((5, 7, 3000), 1), ((7, 3, 2001), (0, 2)), ((2, 20001, 2), 0), ((3001, 5, 3), (0, 2)), ((33, 17, 65), 1)]
+
+
+@pytest.mark.parametrize("shape,axis", SHORT)
+@pytest.mark.parametrize("dtype", ["<f8", "<f4", ">f4", "<f2", "u1", ">i4", "?", "<i8"])
+def test_short_axes(connect, dtype, shape, axis):
+    """Of many coordinates with few items each, places included: all of them at once, if sums allow (reduction_columns.c)."""
+    rng = seeded_generator()
+    array = np.round(rng.normal(size=shape) * 3)
+    if "f" in dtype:
+        for special in (np.nan, np.inf, -np.inf, -0.0):
+            array[rng.random(shape) < 0.01] = special
+        if dtype == "<f8" and rng.random() < 0.5:
+            array[rng.random(shape) < 0.001] = 1.7e308  # two of these have no sum
+    array = (array if "f" in dtype else np.abs(array) if dtype == "u1" else array).astype(dtype)
+    moved = np.moveaxis(array, axis, range(-len(np.atleast_1d(axis)), 0))
+    rows = moved.reshape(-1, math.prod(np.take(shape, axis)) if isinstance(axis, tuple) else shape[axis])
+    numbers = rows.astype("f8") if "f" in dtype else rows.astype("i8")
+    is_null, is_inf = np.isnan(numbers), np.isinf(numbers)
+    got = connect().execute("SELECT count, nulls, infs, zeros, min, max, argmin, argmax, mean, std FROM npy_stats(?, '', '', ?)", (npy_bytes(array), json.dumps(axis))).fetchall()
+    assert len(got) == len(rows)
+    columns = [np.array([np.nan if value is None else value for value in column], "f8") for column in zip(*got)]
+    count, nulls, infs, zeros, least, greatest, argmin, argmax, mean, std = columns
+    assert (nulls == is_null.sum(1)).all() and (count == (~is_null).sum(1)).all()
+    assert (infs == is_inf.sum(1)).all() and (zeros == (numbers == 0).sum(1)).all()
+    some = ~is_null.all(1)
+    numbers, rows, is_inf = numbers[some], rows[some], is_inf[some]
+    assert (least[some] == np.nanmin(numbers, 1)).all() and (greatest[some] == np.nanmax(numbers, 1)).all()
+    if not isinstance(axis, tuple):  # a place along several axes is a flat one in the whole array
+        for place, value in ((argmin, least), (argmax, greatest)):  # numpy.nanargmin takes a NaN for an infinity
+            assert (place[some] == (numbers == value[some][:, None]).argmax(1)).all()
+    finite = ~is_inf.any(1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = numbers[finite] / 16  # so that no sum overflows
+        np.testing.assert_allclose(mean[some][finite] / 16, np.nanmean(scaled, 1), rtol=1e-12, atol=1e-13)
+        usual = np.abs(np.nan_to_num(scaled)).max(1) < 1e100
+        np.testing.assert_allclose(std[some][finite][usual] / 16, np.nanstd(scaled[usual], 1), rtol=1e-9, atol=1e-9)
+
+
 def test_axes_that_are_none(connect):
     db, array = connect(), npy_bytes(np.zeros((2, 3)))
     for axis, message in (
