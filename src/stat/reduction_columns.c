@@ -12,10 +12,13 @@
 #include "columns_private.h"
 #include "reduction_private.h"
 
-/* Long runs along reduced axes have statistics of their own, which are merged (reduction.c). */
+/* Long runs along reduced axes have statistics of their own, which are merged (reduction.c); a few columns
+ * with many items each are gathered just as well. */
 static bool columns_are_taken(const npyx_reduction *r) {
+    const bool is_narrow = r->run_nelem < NPYX_COLUMNS_UNIT && r->repeat_nruns >= NPYX_MERGED_NELEM;
     return r->has_axes && !r->has_labels && r->nlabels == 1 && r->group_ncoordinates > 1 &&
-           npyx_columns_take(r->view.dtype) && (r->run_is_kept || r->run_nelem < NPYX_MERGED_NELEM);
+           npyx_columns_take(r->view.dtype) &&
+           (r->run_is_kept ? !is_narrow : r->run_nelem < NPYX_MERGED_NELEM);
 }
 
 /* Finds where the columns have their least or greatest items, of which before is what they were before these

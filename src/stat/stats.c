@@ -254,12 +254,17 @@ static void stats_add_complex_items(npyx_stats *stats, const uint8_t *items, int
     }
 }
 
-/* The sums of the parts by themselves, if all are finite and their sums are: else item by item. */
+/* The sums of the parts by themselves, if all are finite and their sums are: else, or of few, item by item.
+ */
 static void stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     const npyx_dtype *dtype = stats->dtype;
     const int64_t npadded = (nelem + NPYX_CHUNK_UNIT - 1) / NPYX_CHUNK_UNIT * NPYX_CHUNK_UNIT;
     double parts[2][NPYX_STATS_NELEM_MOST];
     npyx_chunk_sums sums[2];
+    if (nelem < NPYX_CHUNK_UNIT) {
+        stats_add_complex_items(stats, items, nelem);
+        return;
+    }
     for (int k = 0; k < 2; k++) {
         npyx_block_reals(npyx_type_part(dtype->type), dtype->is_big_endian, items + k * (dtype->itemsize / 2),
                          (size_t)dtype->itemsize, (size_t)nelem, parts[k]);
