@@ -1,6 +1,6 @@
 /* The editor of a table that changes rows in place (table_writer.h). */
 
-#include "io/edit.h"
+#include "io/sink.h"
 #include "table_writer.h"
 
 /* Where the items of a column are in the file. */
