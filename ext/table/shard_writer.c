@@ -1,7 +1,6 @@
 #include "wds_table.h"
 
 #include "format/samples.h"
-#include "format/tar_write.h"
 #include "io/first_bytes.h"
 #include "io/target.h"
 #include "source/array_value.h"

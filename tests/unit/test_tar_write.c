@@ -12,7 +12,6 @@
 #include "base/crc32.h"
 #include "format/tar.h"
 #include "format/samples.h"
-#include "format/tar_write.h"
 #include "unit_host.h"
 
 static unit_host unit;
