@@ -1,12 +1,12 @@
 /*
- * The cursor under all table functions: a scan, what is selected of its current array (selection.h), and the
+ * The cursor under all table functions: a scan, what is selected of its current array, and the
  * methods for SQLite that all of them share. What their columns show is in result.h; functions that give
  * several rows for an array build on array_rows.h.
  */
 #ifndef NPYEXT_CURSOR_H
 #define NPYEXT_CURSOR_H
 
-#include "selection.h"
+#include "scan.h"
 
 /* Every table function's cursor begins with this. */
 struct npyext_cursor {

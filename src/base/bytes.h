@@ -1,5 +1,5 @@
 /*
- * Unaligned loads and stores of either byte order, and arithmetic that reports overflow.
+ * Unaligned loads and stores of either byte order, arithmetic that reports overflow, and copies of items.
  *
  * File data begin at any offset (a stored .npz member is not aligned), so nothing here assumes alignment or
  * the host's byte order. Compilers turn each load into one instruction.
@@ -96,6 +96,42 @@ static inline bool npyx_multiply_i64(int64_t a, int64_t b, int64_t *result) {
 /* The bytes of n items of item_nbytes each; false when they do not fit in a size_t, or n is negative. */
 static inline bool npyx_mul_size(int64_t n, size_t item_nbytes, size_t *nbytes) {
     return n >= 0 && !__builtin_mul_overflow((uint64_t)n, item_nbytes, nbytes);
+}
+
+/* ---- items copied with a stride, and one repeated ----
+ *
+ * A copy whose size the compiler does not know is a call or a string instruction, and either costs more than
+ * a small item: the common sizes have loops of their own.
+ */
+
+static inline void npyx_strided_copy_of(uint8_t *out, int64_t out_stride, const uint8_t *in,
+                                        int64_t in_stride, int64_t nelem, size_t itemsize) {
+    for (int64_t i = 0; i < nelem; i++)
+        memcpy(out + i * out_stride, in + i * in_stride, itemsize);
+}
+
+/* Copies nelem items, in_stride bytes apart, to places that are out_stride bytes apart. */
+static inline void npyx_strided_copy(uint8_t *out, int64_t out_stride, const uint8_t *in, int64_t in_stride,
+                                     int64_t nelem, size_t itemsize) {
+    switch (itemsize) {
+    case 1: npyx_strided_copy_of(out, out_stride, in, in_stride, nelem, 1); return;
+    case 2: npyx_strided_copy_of(out, out_stride, in, in_stride, nelem, 2); return;
+    case 4: npyx_strided_copy_of(out, out_stride, in, in_stride, nelem, 4); return;
+    case 8: npyx_strided_copy_of(out, out_stride, in, in_stride, nelem, 8); return;
+    case 16: npyx_strided_copy_of(out, out_stride, in, in_stride, nelem, 16); return;
+    default: npyx_strided_copy_of(out, out_stride, in, in_stride, nelem, itemsize);
+    }
+}
+
+/* Repeats an item nelem times, side by side; out may hold it as its first. */
+static inline void npyx_item_repeat(uint8_t *out, const uint8_t *item, size_t itemsize, int64_t nelem) {
+    if (nelem > 0 && out != item)
+        memcpy(out, item, itemsize);
+    for (size_t done = itemsize, nbytes = (size_t)nelem * itemsize; done < nbytes;) {
+        size_t n = done < nbytes - done ? done : nbytes - done;
+        memcpy(out + done, out, n);
+        done += n;
+    }
 }
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "base/strided.h"
+#include "base/bytes.h"
 #include "element.h"
 #include "text/number_text.h"
 

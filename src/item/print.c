@@ -11,8 +11,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/bytes.h"
 #include "base/host.h"
-#include "base/strided.h"
 #include "convert.h"
 #include "text/narrow_float.h"
 #include "text/number_text.h"

@@ -4,7 +4,7 @@
  * one, and the step's number is noted for those that have none. Notes are passed on from arguments, but by
  * where() only from the one that is chosen.
  */
-#include "base/strided.h"
+#include "base/bytes.h"
 #include "calc_plan.h"
 #include "io/threads.h"
 #include "item/convert.h"

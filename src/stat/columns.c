@@ -4,7 +4,7 @@
  */
 #include "columns_private.h"
 
-#include "base/strided.h"
+#include "base/bytes.h"
 #include "item/convert.h"
 
 /* At most NPYX_COLUMNS_NPLAIN numbers are summed plainly; beyond that, what rounding loses is kept and added

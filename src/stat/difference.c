@@ -4,7 +4,7 @@
  */
 #include "difference.h"
 
-#include "base/strided.h"
+#include "base/bytes.h"
 
 /* How two dtypes are compared. */
 typedef struct difference_method {

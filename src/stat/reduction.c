@@ -20,6 +20,20 @@ static int64_t most_coordinates(const npyx_reduction *r) {
 
 /* ---- items to statistics ---- */
 
+/* With labels a run is within one entry of their axis. */
+static void reduction_plan_runs(npyx_reduction *r) {
+    int axis = r->group.ndim, first = r->has_labels ? r->label_axis + 1 : 0;
+    r->run_nelem = r->repeat_nruns = r->entry_nelem = 1;
+    for (int inner = first; inner < r->group.ndim; inner++)
+        r->entry_nelem *= r->group.shape[inner];
+    r->run_is_kept = axis > first && r->is_kept[axis - 1];
+    while (axis > first && r->is_kept[axis - 1] == r->run_is_kept)
+        r->run_nelem *= r->group.shape[--axis];
+    r->outer_ndim = axis;
+    while (axis > first && r->is_kept[axis - 1] != r->run_is_kept)
+        r->repeat_nruns *= r->group.shape[--axis];
+}
+
 /* The offset of item k of a leaf in its item. */
 static int64_t leaf_off(const npyx_leaf *leaf, int64_t k) {
     int64_t off = leaf->view.off;
@@ -262,7 +276,7 @@ npyx_status npyx_reduction_next(npyx_reduction *r, npyx_error *error) {
         return NPYX_DONE;
     r->group_ncoordinates =
         npyx_view_take_coordinates(&r->view, r->is_kept, r->first_coordinate, most_coordinates(r), &r->group);
-    npyx_reduction_plan_runs(r);
+    reduction_plan_runs(r);
     npyx_status status = r->how.skips_items ? NPYX_DONE : npyx_reduction_pass_by(r, error);
     if (status == NPYX_DONE && !r->how.skips_items)
         status = npyx_reduction_pass_columns(r, error);

@@ -8,7 +8,7 @@
  *     the run is reduced    a a b b c c      item k of each run is gathered to row k:  a b c
  *                                                                                      a b c
  */
-#include "base/strided.h"
+#include "base/bytes.h"
 #include "columns_private.h"
 #include "reduction_private.h"
 

@@ -4,13 +4,21 @@
 
 #include "reduction.h"
 
-/* ---- where items go: reduction_runs.c ---- */
-
-/* Sets the runs of the group. */
-void npyx_reduction_plan_runs(npyx_reduction *reduction);
+/* ---- where items go ---- */
 
 /* The coordinate in the group at which a run begins. */
-int64_t npyx_reduction_coordinate_of_run(const npyx_reduction *reduction, int64_t run);
+static inline int64_t npyx_reduction_coordinate_of_run(const npyx_reduction *r, int64_t run) {
+    int64_t coordinate = 0, factor = r->run_is_kept ? r->run_nelem : 1;
+    for (int axis = r->outer_ndim - 1; axis >= 0; axis--) {
+        int64_t index = run % r->group.shape[axis];
+        run /= r->group.shape[axis];
+        if (r->is_kept[axis]) {
+            coordinate += index * factor;
+            factor *= r->group.shape[axis];
+        }
+    }
+    return coordinate;
+}
 
 /* Items one after the other: part of a run, or whole runs as far as they repeat. */
 typedef struct npyx_stretch {
@@ -20,7 +28,15 @@ typedef struct npyx_stretch {
 } npyx_stretch;
 
 /* The stretch that begins with item number position of the group, of at most nelem. */
-npyx_stretch npyx_reduction_stretch(const npyx_reduction *reduction, int64_t position, int64_t nelem);
+static inline npyx_stretch npyx_reduction_stretch(const npyx_reduction *r, int64_t position, int64_t nelem) {
+    const int64_t run = position / r->run_nelem, from = position % r->run_nelem;
+    const int64_t coordinate = npyx_reduction_coordinate_of_run(r, run) + (r->run_is_kept ? from : 0);
+    if (from > 0 || nelem < r->run_nelem)
+        return (npyx_stretch){coordinate, 1, r->run_nelem - from < nelem ? r->run_nelem - from : nelem};
+    const int64_t nleft = r->repeat_nruns - run % r->repeat_nruns;
+    const int64_t nruns = nelem / r->run_nelem < nleft ? nelem / r->run_nelem : nleft;
+    return (npyx_stretch){coordinate, nruns, nruns * r->run_nelem};
+}
 
 /* ---- by labels: reduction_by.c ---- */
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/strided.h"
+#include "base/bytes.h"
 
 enum { CACHE_LINE_NBYTES = 64 };
 
