@@ -353,7 +353,8 @@ static inline void buffer_append_json_part(npyx_buffer *buffer, const char *text
             npyx_buffer_append_char(buffer, '\\');
             npyx_buffer_append_char(buffer, (char)c);
         } else if (c < 0x20) {
-            npyx_buffer_printf(buffer, "\\u%04x", c);
+            const char escape[] = {'\\', 'u', '0', '0', (char)('0' + c / 16), "0123456789abcdef"[c % 16]};
+            npyx_buffer_append(buffer, escape, sizeof escape);
         } else if ((length = npyx_utf8_character(text + i, nbytes - i)) > 0) {
             npyx_buffer_append(buffer, text + i, length);
         } else {
