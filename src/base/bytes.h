@@ -104,6 +104,7 @@ static inline bool npyx_mul_size(int64_t n, size_t item_nbytes, size_t *nbytes) 
  * a small item: the common sizes have loops of their own.
  */
 
+/* Of a size that the compiler knows, if a caller gives one. */
 static inline void npyx_strided_copy_of(uint8_t *out, int64_t out_stride, const uint8_t *in,
                                         int64_t in_stride, int64_t nelem, size_t itemsize) {
     for (int64_t i = 0; i < nelem; i++)

@@ -1,6 +1,7 @@
 /*
- * A file of arrays, behind one interface: a .npy (one, or several in a row), an .npz (a zip of .npy files), a
- * .ten (chunks), a .tar of any of these, a .safetensors, a .gguf, what torch.save writes, or pickles.
+ * A file of arrays, by one interface: a .npy (of one array, or several one after the other), an .npz (a zip
+ * of .npy files), a .ten (chunks), a .tar of any of these, a .safetensors, a .gguf, what torch.save writes,
+ * or pickles.
  *
  * Entries are numbered from 0 in the order of the file; in an .npz every zip entry counts, array or not.
  * Headers and directories are read on demand, data never.

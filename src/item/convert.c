@@ -258,13 +258,30 @@ npyx_block_load *npyx_block_loader(npyx_type type, npyx_form form) {
     return loaders[type][form];
 }
 
+/* Less than a block of floats as they are: a whole block costs more. False: the type is another one. */
+static bool few_reals(npyx_type type, const uint8_t *items, size_t step_nbytes, size_t count, double *out) {
+    if (type == NPYX_F8)
+        npyx_strided_copy((uint8_t *)out, sizeof *out, items, (int64_t)step_nbytes, (int64_t)count,
+                          sizeof *out);
+    for (size_t i = 0; i < count && type == NPYX_F4; i++) {
+        float item;
+        memcpy(&item, items + i * step_nbytes, sizeof item);
+        out[i] = (double)item;
+    }
+    return type == NPYX_F8 || type == NPYX_F4;
+}
+
 void npyx_block_reals(npyx_type type, bool is_big_endian, const uint8_t *items, size_t step_nbytes,
                       size_t nelem, double *out) {
     npyx_block_load *load = npyx_block_loader(type, NPYX_FORM_F64);
-    for (size_t first = 0; first < nelem; first += NPYX_BLOCK_NELEM) {
+    const bool is_native = is_big_endian == NPYX_HOST_IS_BIG_ENDIAN;
+    for (size_t first = 0; first < nelem;
+         first += NPYX_BLOCK_NELEM, items += NPYX_BLOCK_NELEM * step_nbytes) {
         npyx_block_room room;
         size_t count = nelem - first < NPYX_BLOCK_NELEM ? nelem - first : NPYX_BLOCK_NELEM;
-        load(npyx_block_stage(&room, type, is_big_endian, items + first * step_nbytes, step_nbytes, count),
+        if (count < NPYX_BLOCK_NELEM && is_native && few_reals(type, items, step_nbytes, count, out + first))
+            return;
+        load(npyx_block_stage(&room, type, is_big_endian, items, step_nbytes, count),
              (npyx_block *)(out + first)); /* it writes only the doubles */
     }
 }

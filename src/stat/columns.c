@@ -4,7 +4,6 @@
  */
 #include "columns_private.h"
 
-#include "base/bytes.h"
 #include "item/convert.h"
 
 /* At most NPYX_COLUMNS_NPLAIN numbers are summed plainly; beyond that, what rounding loses is kept and added
@@ -54,22 +53,6 @@ static bool columns_add_part(double *columns, int64_t width, int64_t ncolumns, c
     return is_sound;
 }
 
-/* Items of a row as doubles. The last few of most rows, and all of short ones, are floats as they are: a
- * whole block costs more. */
-static void columns_widen(const npyx_dtype *dtype, const uint8_t *items, int64_t nelem, double *reals) {
-    const bool is_native = npyx_dtype_is_native(dtype);
-    if (is_native && dtype->type == NPYX_F8)
-        npyx_strided_copy((uint8_t *)reals, sizeof *reals, items, sizeof *reals, nelem, sizeof *reals);
-    for (int64_t i = 0; is_native && dtype->type == NPYX_F4 && i < nelem; i++) {
-        float item;
-        memcpy(&item, items + i * (int64_t)sizeof item, sizeof item);
-        reals[i] = (double)item;
-    }
-    if (!is_native || (dtype->type != NPYX_F8 && dtype->type != NPYX_F4))
-        npyx_block_reals(dtype->type, dtype->is_big_endian, items, (size_t)dtype->itemsize, (size_t)nelem,
-                         reals);
-}
-
 /* Adds a few columns of a few rows as doubles, and zeros beside them, which belong to no column. */
 static bool columns_add_widened(double *columns, int64_t width, const npyx_dtype *dtype, int64_t first,
                                 int64_t ncolumns, const uint8_t *const *rows, int64_t nrows,
@@ -81,7 +64,8 @@ static bool columns_add_widened(double *columns, int64_t width, const npyx_dtype
     bool is_sound = true;
     for (int64_t row = 0; row < nrows; row++) {
         widened[row] = (const uint8_t *)reals[row];
-        columns_widen(dtype, rows[row] + first * dtype->itemsize, ncolumns, reals[row]);
+        npyx_block_reals(dtype->type, dtype->is_big_endian, rows[row] + first * dtype->itemsize,
+                         (size_t)dtype->itemsize, (size_t)ncolumns, reals[row]);
         for (int64_t i = ncolumns; i % tile != 0; i++)
             reals[row][i] = 0;
     }

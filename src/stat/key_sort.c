@@ -82,8 +82,8 @@ static npyx_status sort_add_piece(key_sort *sort, key_piece piece, npyx_error *e
 static npyx_status sort_add_pieces(key_sort *sort, const key_piece *whole, npyx_error *error) {
     int64_t target = whole->n / MOST_NPIECES, start = 0, n = 0;
     target = target > NPYX_SORT_PIECE_NKEYS ? target : NPYX_SORT_PIECE_NKEYS;
-    target =
-        target < whole->n ? target : whole->n - 1; /* two pieces at least: they are never dealt forever */
+    if (target >= whole->n) /* two pieces at least: keys are never dealt forever */
+        target = whole->n - 1;
     uint16_t number = 0;
     for (int digit = 0; digit <= NLEADING; digit++) {
         const int64_t count = digit < NLEADING ? sort->counts[digit] : 0;

@@ -277,11 +277,13 @@ npyx_status npyx_reduction_next(npyx_reduction *r, npyx_error *error) {
     r->group_ncoordinates =
         npyx_view_take_coordinates(&r->view, r->is_kept, r->first_coordinate, most_coordinates(r), &r->group);
     reduction_plan_runs(r);
-    npyx_status status = r->how.skips_items ? NPYX_DONE : npyx_reduction_pass_by(r, error);
-    if (status == NPYX_DONE && !r->how.skips_items)
-        status = npyx_reduction_pass_columns(r, error);
-    if (status != NPYX_DONE)
-        return status;
+    if (!r->how.skips_items) {
+        npyx_status status = npyx_reduction_pass_by(r, error);
+        if (status == NPYX_DONE)
+            status = npyx_reduction_pass_columns(r, error);
+        if (status != NPYX_DONE)
+            return status;
+    }
     for (int64_t i = 0; i < r->nlabels * r->group_ncoordinates * r->nleaves; i++) {
         int64_t leaf = i % r->nleaves;
         npyx_reduction_init_stats(r, &r->stats[i], r->leaves[leaf].view.dtype, r->extremes[leaf]);

@@ -161,8 +161,8 @@ npyx_status npyx_reduction_pass_columns(npyx_reduction *r, npyx_error *error) {
     NPYX_TRY(columns_begin(r, width, error));
     npyx_blocks_begin(&r->blocks, r->source, &r->group);
     bool is_sound = true;
-    npyx_status status;
-    while ((status = npyx_blocks_next(&r->blocks, error)) == NPYX_OK && is_sound)
+    npyx_status status = NPYX_OK;
+    while (is_sound && (status = npyx_blocks_next(&r->blocks, error)) == NPYX_OK)
         is_sound = columns_add_block(r, r->blocks.position, r->blocks.items, r->blocks.nelem);
     npyx_reader_quiesce(&r->blocks.reader);
     if (!is_sound)

@@ -254,8 +254,7 @@ static void stats_add_complex_items(npyx_stats *stats, const uint8_t *items, int
     }
 }
 
-/* The sums of the parts by themselves, if all are finite and their sums are: else, or of few, item by item.
- */
+/* The sums of each part. Few items, and any that are not finite or have no such sum, are added one by one. */
 static void stats_add_complex(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     const npyx_dtype *dtype = stats->dtype;
     const int64_t npadded = (nelem + NPYX_CHUNK_UNIT - 1) / NPYX_CHUNK_UNIT * NPYX_CHUNK_UNIT;

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import shell
 
 from arrays import both_byte_orders, containers, npy_bytes, npz_bytes, object_npy_bytes, random_shape, seeded_generator
 from expected import error_of, little_endian, scalar_value
@@ -221,10 +222,10 @@ def test_axes(connect):
 
 # More coordinates than a group has (NPYX_GROUP_NSTATS); columns in parts of tiles; runs that a block ends within.
 SHORT = [((3, 40000), 0), ((40000, 3), 1), ((40000, 3), 0), ((5, 7, 3000), 1), ((7, 3, 2001), (0, 2)), ((2, 20001, 2), 0), ((3001, 5, 3), (0, 2)), ((33, 17, 65), 1)]
+OF_SHORT = [(dtype, shape, axis) for dtype in ("<f8", "<f4", ">f4", "<f2", "u1", ">i4", "?", "<i8") for shape, axis in SHORT]
 
 
-@pytest.mark.parametrize("shape,axis", SHORT)
-@pytest.mark.parametrize("dtype", ["<f8", "<f4", ">f4", "<f2", "u1", ">i4", "?", "<i8"])
+@pytest.mark.parametrize("dtype, shape, axis", shell.some(OF_SHORT, 9))
 def test_short_axes(connect, dtype, shape, axis):
     """Of many coordinates with few items each, places included: all of them at once, if sums allow (reduction_columns.c)."""
     rng = seeded_generator()
