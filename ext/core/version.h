@@ -2,6 +2,6 @@
 #ifndef NPYEXT_VERSION_H
 #define NPYEXT_VERSION_H
 
-#define NPYEXT_VERSION "0.2.0"
+#define NPYEXT_VERSION "0.3.0"
 
 #endif

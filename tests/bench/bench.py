@@ -11,9 +11,7 @@ import glob
 import json
 import os
 import platform
-import re
 import sqlite3
-import subprocess
 import sys
 import time
 import zlib
@@ -27,100 +25,24 @@ import numpy as np  # noqa: E402
 import data  # noqa: E402
 import fresh  # noqa: E402
 import growth  # noqa: E402
+import least  # noqa: E402
 import peers  # noqa: E402
 import shell  # noqa: E402
 import slow_files  # noqa: E402
 from fresh import FOLDER, Unmeasured, path  # noqa: E402
 from tables import figure, lines  # noqa: E402
-
-SHELL = os.environ.get("SQLITE3", "sqlite3")
-TURNS = 15
-
-
-# --- what is measured, and how ----------------------------------------------------------------------------------------
-
-
-def run_shell(text, loads=()):
-    """The shell's output for a script."""
-    command = [SHELL, "-batch", "-init", "/dev/null", ":memory:"]
-    text = "".join(f".load {load}\n" for load in (f"'{shell.EXTENSION}'", *loads)) + text
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    child = subprocess.run(command, input=text.encode(), cwd=FOLDER, **streams)
-    output = child.stdout.decode("utf-8", "replace")
-    fault = re.search(r"^(?:Error|Runtime error|Parse error).*", output, re.M)
-    if fault:
-        raise Unmeasured(fault[0])
-    return output
-
-
-def timed_in_shell(peer_sql, our_sql, loads=()):
-    """Milliseconds of both statements, run in turn in one process of the shell, which is warm after the first turn.
-    Processor time (user and system), which other work on the machine disturbs less: neither side waits for a disk or
-    uses a second thread."""
-    turns = f"{peer_sql};\n{our_sql};\n" * (TURNS + 1)
-    output = run_shell(".timer on\n" + turns, loads)
-    lines = re.findall(r"^Run Time: real [\d.]+ user ([\d.]+) sys ([\d.]+)", output, re.M)[2:]
-    times = [1000 * (float(user) + float(system)) for user, system in lines]
-    if len(times) != 2 * TURNS:
-        raise Unmeasured(f"{len(times)} times of {2 * TURNS}")
-    answers = {line for line in output.splitlines() if line and not line.startswith("Run Time")}
-    print("   ", "; ".join(sorted(answers)))
-    return min(times[::2]), min(times[1::2])
-
-
-def timed_in_python(peer, ours, turns=TURNS):
-    """Milliseconds of two calls, in turn in this process, after one of each that is not counted."""
-    times = [[], []]
-    print("   ", peer(), ours())
-    for _ in range(turns):
-        for call, counted in zip((peer, ours), times):
-            start = time.perf_counter()
-            call()
-            counted.append(1000 * (time.perf_counter() - start))
-    return min(times[0]), min(times[1])
-
-
-def timed_in_processes(peer, ours, turns=TURNS, **options):
-    """Milliseconds of two works of fresh.py, in turn, each time in a process of its own. A work is its name, its
-    arguments and the variables of its environment."""
-    done = lambda side: fresh.done(*side[:-1], variables=side[-1], **options)
-    times = [(done(peer), done(ours)) for _ in range(turns)]
-    print("   ", *(side.answer for side in times[0]))
-    return tuple(1000 * min(side.seconds for side in sides) for sides in zip(*times))
-
-
-def query(sql, *parameters, mapped=False):
-    """A function that runs a query on a connection of its own and returns its first row."""
-    os.environ["NPYEXT_MMAP"] = "1" if mapped else ""
-    connection = shell.connect()
-    connection.execute("SELECT npyext_debug()")
-    os.environ["NPYEXT_MMAP"] = ""
-    return lambda: connection.execute(sql, parameters).fetchone()
-
-
-def peak_of_shell(sql):
-    """Bytes of resident memory that the shell came to need. The kernel's own figure of the process, asked for at the
-    end: what getrusage says of a child counts the memory of its parent before exec, too."""
-    output = run_shell(f"{sql};\n.system grep VmHWM /proc/$PPID/status\n")
-    return int(re.search(r"VmHWM:\s+(\d+) kB", output)[1]) << 10
-
-
-def peak_memory(scans):
-    """The shell's own peak and its worst one over the scans, in MiB."""
-    own = peak_of_shell("SELECT sum(value), count(*) FROM generate_series(1, 100000)")
-    peaks = {name: peak_of_shell(sql) - own for name, sql in scans.items()}
-    print("   ", ", ".join(f"{name} {peak / 2**20:.1f} MiB" for name, peak in peaks.items()))
-    return own / 2**20, max(peaks.values()) / 2**20
+from timing import TURNS, peak_memory, query, run_shell, timed_in_processes, timed_in_python, timed_in_shell  # noqa: E402
 
 
 # --- the rows ---------------------------------------------------------------------------------------------------------
 
 
-def row_1():
-    return timed_in_shell(
-        "SELECT sum(value), count(*) FROM generate_series(1, 10000000)",
-        "SELECT sum(value), count(*) FROM npy_rows('values.npy')",
-    )
+def row_1(ours="SELECT sum(value), count(*) FROM npy_rows('values.npy')", loads=()):
+    return timed_in_shell("SELECT sum(value), count(*) FROM generate_series(1, 10000000)", ours, loads)
+
+
+def row_1_least():
+    return row_1("SELECT sum(value), count(*) FROM least('reals', '')", [f"'{least.library()}'"])
 
 
 def row_2():
@@ -130,20 +52,20 @@ def row_2():
     )
 
 
-def row_3():
+ABOVE = "SELECT count(*) FROM npy_rows(?) WHERE value > 4"
+
+
+def above(ours):
     mapped = np.load(path("large.npy"), mmap_mode="r")
-    return timed_in_python(
-        lambda: int(np.count_nonzero(mapped > 4)),
-        query("SELECT count(*) FROM npy_rows(?) WHERE value > 4", path("large.npy")),
-    )
+    return timed_in_python(lambda: int(np.count_nonzero(mapped > 4)), ours)
+
+
+def row_3():
+    return above(query(ABOVE, path("large.npy")))
 
 
 def row_3_mapped():
-    mapped = np.load(path("large.npy"), mmap_mode="r")
-    return timed_in_python(
-        lambda: int(np.count_nonzero(mapped > 4)),
-        query("SELECT count(*) FROM npy_rows(?) WHERE value > 4", path("large.npy"), mapped=True),
-    )
+    return above(query(ABOVE, path("large.npy"), mapped=True))
 
 
 STATISTICS = "SELECT * FROM npy_stats(?)"
@@ -249,10 +171,12 @@ def row_20_short(shape, axis):
     return timed_in_python(peer, query(sql, path("values.npy")))
 
 
-def row_17():
-    ours = """SELECT group_concat(row) FROM npy_nearest('vectors.npy', '', '', (SELECT npy_slice(array, 5)
-                FROM npy_file('vectors.npy')), 10, 'cosine')"""
-    return timed_in_processes(("nearest_by_numpy", "vectors.npy", {}), ("sql", ours, {}), turns=7)
+NEAREST = """SELECT group_concat(row) FROM npy_nearest('vectors.npy', '', '', (SELECT npy_slice(array, 5)
+               FROM npy_file('vectors.npy')), 10, 'cosine')"""
+
+
+def row_17(ours=("sql", NEAREST, {})):
+    return timed_in_processes(("nearest_by_numpy", "vectors.npy", {}), ours, turns=7)
 
 
 def row_17_many():
@@ -261,18 +185,18 @@ def row_17_many():
     return timed_in_processes(("nearest_many_by_numpy", "vectors.npy", {}), ("sql", ours, {}), turns=5)
 
 
-DIFFERENCE = "(SELECT npy_calc('a - b', a.array, b.array) FROM npy_file(?) AS a, npy_file(?) AS b)"
+DIFFERENCE = "SELECT min, max, mean, std FROM npy_stats((SELECT npy_calc('a - b', a.array, b.array) FROM npy_file(?) AS a, npy_file(?) AS b))"
+BOTH = "large.npy", "other_large.npy"
 
 
-def row_25():
-    a, b = (np.load(path(name), mmap_mode="r") for name in ("large.npy", "other_large.npy"))
+def row_25(ours=None):
+    a, b = (np.load(path(name), mmap_mode="r") for name in BOTH)
 
     def peer():
         difference = a - b
         return [float(f(difference)) for f in (np.min, np.max, np.mean, np.std)]
 
-    ours = query(f"SELECT min, max, mean, std FROM npy_stats({DIFFERENCE})", path("large.npy"), path("other_large.npy"))
-    return timed_in_python(peer, ours, turns=5)
+    return timed_in_python(peer, ours or query(DIFFERENCE, *map(path, BOTH)), turns=5)
 
 
 def row_24():
@@ -285,12 +209,24 @@ def row_24():
                            ask("SELECT sum(value) FROM wanted JOIN npy_elements(?) ON idx = i", "wide.npy"), turns=5)
 
 
-def row_29():
+def with_a_query(calls):
+    """Milliseconds of a call for each of the vectors with one of them as a bound parameter, and as a subquery."""
     rows = f"npy_rows('{path('vectors.npy')}')"
     fifth = f"(SELECT array FROM {rows} WHERE row = 5)"
     (bound,) = query(f"SELECT {fifth}")()
-    ask = lambda sql, *parameters: query(f"SELECT sum(npy_dot(array, {sql})) FROM {rows}", *parameters)
+    ask = lambda sql, *parameters: query(f"SELECT sum({calls % sql}) FROM {rows}", *parameters)
     return timed_in_python(ask("?", bound), ask(fifth), turns=5)
+
+
+def row_29():
+    return with_a_query("npy_dot(array, %s)")
+
+
+def row_29_least():
+    """The bound parameter's time, and on top of it what SQLite's own function pays for a subquery."""
+    peer, _ = row_29()
+    bound, subquery = with_a_query("length(%s)")
+    return peer, peer + subquery - bound
 
 
 def row_28():
@@ -357,30 +293,31 @@ def read_by_pread(*names):
     return work
 
 
-def row_l(sql, *names):
-    """A query that reads files whole, against reading them."""
-    return timed_in_python(read_by_pread(*names), query(sql, *map(path, names)), turns=7)
+def row_l(ours, *names):
+    """A work that reads files whole, against reading them."""
+    return timed_in_python(read_by_pread(*names), ours, turns=7)
 
 
 def row_l3():
-    return row_l("SELECT count(*) FROM npy_rows(?) WHERE value > 4", "large.npy")
+    return row_l(query(ABOVE, path("large.npy")), "large.npy")
 
 
 def row_l4():
-    return row_l(STATISTICS, "large.npy")
+    return row_l(query(STATISTICS, path("large.npy")), "large.npy")
 
 
 def row_l16():
-    return row_l("SELECT count(value) FROM npy_quantile(?, '', '', '[0.01, 0.25, 0.5, 0.75, 0.99]')", "large.npy")
+    quantiles = "SELECT count(value) FROM npy_quantile(?, '', '', '[0.01, 0.25, 0.5, 0.75, 0.99]')"
+    return row_l(query(quantiles, path("large.npy")), "large.npy")
 
 
 def row_l17():
     nearest = "SELECT count(*) FROM npy_nearest(?1, '', '', (SELECT npy_slice(array, 5) FROM npy_file(?1)), 10, 'cosine')"
-    return row_l(nearest, "vectors.npy")
+    return row_l(query(nearest, path("vectors.npy")), "vectors.npy")
 
 
 def row_l25():
-    return row_l(f"SELECT min, max, mean, std FROM npy_stats({DIFFERENCE})", "large.npy", "other_large.npy")
+    return row_l(query(DIFFERENCE, *map(path, BOTH)), *BOTH)
 
 
 def row_20():
@@ -418,9 +355,13 @@ def row_23():
     )
 
 
-def lookups(name, spread):
+BY_ROW = "SELECT sum(r.value) FROM wanted w JOIN npy_rows(?) r ON r.row = w.row"
+BY_PREAD = "SELECT sum(r.value) FROM wanted w JOIN least('item', ?) r ON r.row = w.row"
+
+
+def lookups(name, spread, sql=BY_ROW):
     """A million random rows through a join, against the same join on a table of a million rows with native rowids."""
-    connection = shell.connect()
+    connection = least.connect() if sql == BY_PREAD else shell.connect()
     connection.execute("CREATE TABLE wanted(native INTEGER, row INTEGER)")
     rows = np.random.default_rng(data.SEED).integers(0, 1_000_000, 1_000_000).tolist()
     connection.executemany("INSERT INTO wanted VALUES (?, ?)", ((row, row * spread) for row in rows))
@@ -429,7 +370,7 @@ def lookups(name, spread):
     ask = lambda sql, *parameters: lambda: connection.execute(sql, parameters).fetchone()
     return timed_in_python(
         ask("SELECT sum(n.value) FROM wanted w JOIN native n ON n.id = w.native"),
-        ask("SELECT sum(r.value) FROM wanted w JOIN npy_rows(?) r ON r.row = w.row", path(name)),
+        ask(sql, path(name)),
         turns=5,
     )
 
@@ -442,17 +383,24 @@ def row_7b():
     return lookups("large.npy", 50)
 
 
-def row_10():
-    return timed_in_shell(
-        "SELECT sum(length(vector)) FROM vec_npy_each(vec_npy_file('vectors.npy'))",
-        "SELECT sum(length(data)) FROM npy_rows('vectors.npy')",
-        loads=[f"'{peers.sqlite_vec()}' sqlite3_vec_numpy_init"],
-    )
+def row_10(ours="SELECT sum(length(data)) FROM npy_rows('vectors.npy')", loads=()):
+    peer = "SELECT sum(length(vector)) FROM vec_npy_each(vec_npy_file('vectors.npy'))"
+    return timed_in_shell(peer, ours, [f"'{peers.sqlite_vec()}' sqlite3_vec_numpy_init", *loads])
 
 
-def row_11():
-    sql = "SELECT sum(value) FROM npy_elements('%s')"
-    return timed_in_shell(sql % "matrix_c.npy", sql % "fortran.npy")
+def row_10_least():
+    return row_10("SELECT sum(length(value)) FROM least('vectors', 'vectors.npy')", [f"'{least.library()}'"])
+
+
+ELEMENTS = "SELECT sum(value) FROM npy_elements('%s')"
+
+
+def row_11(ours=ELEMENTS % "fortran.npy", loads=()):
+    return timed_in_shell(ELEMENTS % "matrix_c.npy", ours, loads)
+
+
+def row_11_least():
+    return row_11("SELECT sum(value) FROM least('fortran', 'fortran.npy')", [f"'{least.library()}'"])
 
 
 def row_12():
@@ -632,6 +580,31 @@ ROWS = [
 ]
 
 
+class Least(NamedTuple):
+    """What takes our place in a row to show how little it can take (least.c)."""
+
+    work: str
+    measure: Callable  # returns the peer's figure and the least one
+
+
+LEAST = {
+    "1": Least("a virtual table whose value is a counter", row_1_least),
+    "3": Least("two threads that read and compare", lambda: above(least.work("above", "large.npy"))),
+    "3m": Least("two threads that compare, the file mapped anew", lambda: above(least.work("above_mapped", "large.npy"))),
+    "7b": Least("a virtual table that reads 8 bytes a row by pread", lambda: lookups("large.npy", 50, BY_PREAD)),
+    "10": Least("a virtual table over blocks of 1 MiB that are read", row_10_least),
+    "11": Least("a virtual table over panels of 500 rows", row_11_least),
+    "17": Least("two threads that read, a product and a norm a row", lambda: row_17(("least", "nearest", "vectors.npy", {}))),
+    "25": Least("two threads that read both, min, max, sum and sum of squares of a - b", lambda: row_25(least.work("difference", *BOTH))),
+    "29": Least("npy_dot with a bound parameter, and what a subquery costs length()", row_29_least),
+    "L3": Least("row 3's", lambda: row_l(least.work("above", "large.npy"), "large.npy")),
+    "L16": Least("two threads that read and count the upper 16 bits of each, the first half of the work",
+                 lambda: row_l(least.work("counts", "large.npy"), "large.npy")),
+    "L17": Least("row 17's", lambda: row_l(least.work("nearest", "vectors.npy"), "vectors.npy")),
+    "L25": Least("row 25's", lambda: row_l(least.work("difference", *BOTH), *BOTH)),
+}
+
+
 # --- the report -------------------------------------------------------------------------------------------------------
 
 
@@ -649,6 +622,28 @@ def measured(row):
     unit = lambda value: "–" if value is None else f"{figure(value)} {row.unit}"
     limit = figure(row.limit) if row.is_ratio else f"{figure(row.limit)} {row.unit}"
     return [*start, unit(peer), unit(ours), figure(judged) if row.is_ratio else "–", f"{limit}: {verdict}"]
+
+
+def measured_least(row):
+    """The cells of the least that the row can take."""
+    work, measure = LEAST[row.number]
+    print(f"{row.number}: {work}", flush=True)
+    try:
+        peer, found = measure()
+    except (Unmeasured, sqlite3.Error, OSError, ValueError, KeyError) as error:
+        return [row.number, work, "–", "–", "–", f"not measured: {error}"]
+    verdict = "possible" if found / peer <= row.limit else "not possible"
+    return [row.number, work, f"{figure(peer)} ms", f"{figure(found)} ms", figure(found / peer), f"{figure(row.limit)}: {verdict}"]
+
+
+def possible(rows):
+    """The lines of what can be reached."""
+    table = [measured_least(row) for row in rows if row.number in LEAST]
+    explained = [
+        "The same peers, and in our place a work of tests/bench/least.c: what SQLite, the kernel and the memory cost, and next to nothing",
+        "else. It checks nothing and knows one file; so a limit that it misses cannot be held on this machine.",
+    ]
+    return ["## What is possible", "", *explained, "", *lines(["#", "in our place", "peer", "least", "ratio", "limit"], table), ""] if table else []
 
 
 def report(table, grown):
@@ -674,7 +669,7 @@ def report(table, grown):
 def main(wanted):
     rows = [row for row in ROWS if not wanted or row.number in wanted]
     table = [measured(row) for row in rows]
-    text = report(table, growth.page() if not wanted or "growth" in wanted else [])
+    text = report(table, possible(rows) + (growth.page() if not wanted or "growth" in wanted else []))
     print()
     print(text)
     if not wanted:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import pickle
 import shutil
 import tarfile
 import zipfile
@@ -12,7 +13,7 @@ import peers
 
 # NumPy seeds; the values matter only in that they do not compress or branch unnaturally well.
 SEED = 20260102
-FILE_COUNTS = [100, 1000, 10_000, 100_000]
+FILE_COUNTS = [100, 1000, 10_000, 100_000, 1_000_000]
 MEMBER_COUNTS = [1, 100, 10_000, 100_000]
 
 
@@ -112,12 +113,12 @@ def _of_megabytes(megabytes):
 
 
 def _huge(path):
-    """5 GB: 50 times the same 100 MB, so that it is soon made and need not lie in memory."""
+    """10 GB: 100 times the same 100 MB, so that it is soon made and need not lie in memory."""
     block = np.random.default_rng(SEED).normal(size=12_500_000)
     with open(path, "wb") as file:
-        header = {"descr": "<f8", "fortran_order": False, "shape": (50 * block.size,)}
+        header = {"descr": "<f8", "fortran_order": False, "shape": (100 * block.size,)}
         np.lib.format.write_array_header_1_0(file, header)
-        for _ in range(50):
+        for _ in range(100):
             file.write(block.data)
 
 
@@ -167,6 +168,15 @@ def _objects(path):
     """An array of 200,000 texts of 20 letters."""
     letters = np.random.default_rng(SEED).integers(97, 123, (200_000, 20), "u1").tobytes().decode()
     np.save(path, np.array([letters[20 * i : 20 * i + 20] for i in range(200_000)], object), allow_pickle=True)
+
+
+def _pickles(folder):
+    """1,000 pickles of 20 arrays of 1,000 float32, as checkpoints of small runs are."""
+    os.makedirs(folder)
+    rng = np.random.default_rng(SEED)
+    for number in range(1000):
+        with open(os.path.join(folder, f"{number:04}.pkl"), "wb") as file:
+            pickle.dump({f"layers.{i}": rng.normal(size=1000).astype("f4") for i in range(20)}, file)
 
 
 def _samples(folder):
@@ -220,7 +230,7 @@ MAKERS = {
     "narrow.npy": _narrow,
     "member.npz": _member,
     **{f"{megabytes}mb.npy": _of_megabytes(megabytes) for megabytes in (1, 10, 100, 1000)},
-    "5000mb.npy": _huge,
+    "10000mb.npy": _huge,
     **{f"files_{count}": _folder(count) for count in FILE_COUNTS},
     **{f"stored_{count}.npz": _archive_of(count, zipfile.ZIP_STORED) for count in MEMBER_COUNTS},
     **{f"deflated_{count}.npz": _archive_of(count, zipfile.ZIP_DEFLATED) for count in MEMBER_COUNTS},
@@ -247,6 +257,7 @@ MAKERS = {
     "arrays.tar": _arrays,
     "objects.npy": _objects,
     "samples": _samples,
+    "pickles": _pickles,
 }
 
 
@@ -261,3 +272,7 @@ def make(folder, names):
         shutil.rmtree(half, ignore_errors=True)
         MAKERS[name](half)
         os.rename(half, path)
+
+
+def remove(path):
+    shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)

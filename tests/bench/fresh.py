@@ -207,6 +207,13 @@ def filtered_by_sql(pattern, out):
     return work
 
 
+def least(function, *names):
+    """A work of least.c."""
+    import least as of_c
+
+    return of_c.work(function, *names)
+
+
 WORKS = {
     work.__name__: work
     for work in (
@@ -224,6 +231,7 @@ WORKS = {
         extremes_by_webdataset,
         filtered_by_webdataset,
         filtered_by_sql,
+        least,
     )
 }
 
@@ -247,16 +255,22 @@ def done(work, *arguments, times=1, variables=None):
     return Done(*json.loads(child.stdout))
 
 
-def slow_opens():
-    """The environment in which every open of a .npy takes 1 ms more."""
-    made, source = path("slow_open.so"), os.path.join(HERE, "slow_open.c")
+def compiled(name, *flags, libraries=()):
+    """The loadable file of a source in C beside this one."""
+    made, source = path(f"{name}.so"), os.path.join(HERE, f"{name}.c")
+    os.makedirs(FOLDER, exist_ok=True)
     compiler = shlex.split(os.environ.get("CC") or "cc")
-    command = [*compiler, "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", "-o", made, source, "-ldl"]
+    command = [*compiler, "-D_GNU_SOURCE", "-O2", *flags, "-shared", "-fPIC", "-o", made, source, *libraries]
     try:
         subprocess.run(command, check=True, capture_output=True)
     except (OSError, subprocess.SubprocessError) as error:
-        raise Unmeasured("no compiler makes slow_open.so") from error
-    return {"LD_PRELOAD": made}
+        raise Unmeasured(f"no compiler makes {name}.so") from error
+    return made
+
+
+def slow_opens():
+    """The environment in which every open of a .npy takes 1 ms more."""
+    return {"LD_PRELOAD": compiled("slow_open", libraries=("-ldl",))}
 
 
 def main(times, work, arguments):

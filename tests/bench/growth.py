@@ -1,6 +1,5 @@
 """How times grow: with the size of an array, the files of a folder, the members of an archive, the threads."""
 
-import os
 import shutil
 
 import data
@@ -9,9 +8,9 @@ from tables import figure, lines
 
 TIMES = 3
 PATIENCE = 10  # seconds, after which nothing is asked once more
-HUGE, ROOM = 5000, 12 << 30  # megabytes of the array that is made only on a disk with so much room, and not kept
+HUGE = {"10000mb.npy": 10 << 30, "files_1000000": 5 << 30}  # bytes; made only where there is twice the room, and not kept
 
-SIZES = [1, 10, 100, 1000, HUGE]  # megabytes of float64
+SIZES = [1, 10, 100, 1000, 10_000]  # megabytes of float64
 SCANS = {
     "sum(value) FROM npy_rows": "SELECT sum(value) FROM npy_rows(?)",
     "sum(value) FROM npy_elements": "SELECT sum(value) FROM npy_elements(?)",
@@ -58,36 +57,40 @@ def section(title, heads, rows):
     return [title, "", *lines(["SELECT", *heads], table), ""]
 
 
-def by_size(megabytes):
-    """The cells of one size. By the array, not by the statement: the huge one is gone when they are done."""
-    name, nrows = f"{megabytes}mb.npy", megabytes * 125_000
-    if megabytes == HUGE and shutil.disk_usage(fresh.FOLDER).free < ROOM:
-        return ["–"] * (len(SCANS) + len(LOOKUPS))
+def column(name, measures):
+    """The cells of one array or folder. By it, not by the statement: a huge one is gone when they are done."""
+    if shutil.disk_usage(fresh.FOLDER).free < 2 * HUGE.get(name, 0):
+        return ["–"] * len(measures)
     data.make(fresh.FOLDER, [name])
-    cells = [cell("sql", statement, name) for statement in SCANS.values()]
-    cells += [cell("lookups", statement, name, nrows, unit="µs", times=50) for statement in LOOKUPS.values()]
+    cells = [measure() for measure in measures]
     print("   ", name, *cells, flush=True)
-    if megabytes == HUGE:
-        os.remove(fresh.path(name))
+    if name in HUGE:
+        data.remove(fresh.path(name))
     return cells
 
 
+def by_columns(title, heads, labels, columns):
+    table = [[f"`{label}`", *cells] for label, *cells in zip(labels, *columns)]
+    return [title, "", *lines(["SELECT", *heads], table), ""]
+
+
 def arrays():
-    columns = [by_size(megabytes) for megabytes in SIZES]
-    table = [[f"`{label}`", *cells] for label, *cells in zip([*SCANS, *LOOKUPS], *columns)]
-    return [
-        "How scans and lookups (of which a process does 50) grow with the size of a float64 .npy:",
-        "",
-        *lines(["SELECT", *(f"{megabytes} MB" for megabytes in SIZES)], table),
-        "",
-    ]
+    title = "How scans and lookups (of which a process does 50) grow with the size of a float64 .npy:"
+    scan = lambda statement, name: lambda: cell("sql", statement, name)
+    lookup = lambda statement, name, nrows: lambda: cell("lookups", statement, name, nrows, unit="µs", times=50)
+    columns = []
+    for megabytes in SIZES:
+        name = f"{megabytes}mb.npy"
+        measures = [scan(statement, name) for statement in SCANS.values()]
+        measures += [lookup(statement, name, megabytes * 125_000) for statement in LOOKUPS.values()]
+        columns.append(column(name, measures))
+    return by_columns(title, [f"{megabytes} MB" for megabytes in SIZES], [*SCANS, *LOOKUPS], columns)
 
 
 def folders():
-    data.make(fresh.FOLDER, [f"files_{count}" for count in data.FILE_COUNTS])
     ask = lambda statement, count: lambda: cell("sql", statement, f"files_{count}/*.npy")
-    rows = [(label, [ask(sql, count) for count in data.FILE_COUNTS]) for label, sql in SURVEYS.items()]
-    return section("With the .npy of a folder:", [f"{count:,} files" for count in data.FILE_COUNTS], rows)
+    columns = [column(f"files_{count}", [ask(sql, count) for sql in SURVEYS.values()]) for count in data.FILE_COUNTS]
+    return by_columns("With the .npy of a folder:", [f"{count:,} files" for count in data.FILE_COUNTS], SURVEYS, columns)
 
 
 def archives(kind):

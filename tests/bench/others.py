@@ -1,7 +1,7 @@
-"""The same questions asked of what else people have: pandas, Polars, DuckDB and ClickHouse (chdb), all from PyPI. The
-figures of docs/comparison.md come from here.
+"""The same questions asked of what else people have: pandas, Polars, DuckDB and ClickHouse (chdb), faiss, USearch,
+webdataset and picklescan, all from PyPI. The figures of docs/comparison.md come from here.
 
-    others.py               prints a table; `make bench-others` installs the libraries and runs it
+    others.py               prints the tables; `make bench-others` installs the libraries and runs it
 
 Each time is of a process of its own, without its start and its imports, and with the file in the page cache: the least of five
 turns, every tool in turn. Answers are held against NumPy's before a time counts.
@@ -17,6 +17,9 @@ from fresh import FOLDER, path, sql
 
 LARGE = path("large.npy")
 MANY = path("many")
+VECTORS = path("vectors.npy")
+SHARD = path("arrays.tar")
+PICKLES = path("pickles")
 TURNS = 5
 QUANTILES = [0.01, 0.25, 0.5, 0.75, 0.99]
 QUESTIONS = {
@@ -24,7 +27,17 @@ QUESTIONS = {
     "above": "how many of 50M float64 are above 4",
     "quantiles": "five exact quantiles of 50M float64",
     "headers": "shapes of 10,000 .npy files",
+    "nearest": "10 nearest of 1M × 128 float32 in a file",
+    "nearest_100": "the same for each of 100 queries",
+    "loaded": "10 nearest, the vectors loaded or indexed before",
+    "loaded_100": "the same for each of 100 queries",
+    "extremes": "least and greatest of 2,000 arrays in a shard",
+    "globals": "what 1,000 pickles would import",
 }
+
+
+# What is compared: the number of the rows found, and the sum of their numbers.
+NEAREST = "SELECT count(*), sum(row) FROM npy_nearest(?1, '', '', (SELECT npy_slice(array, ?2) FROM npy_file(?1)), 10)"
 
 
 def by_npyext(question):
@@ -33,7 +46,11 @@ def by_npyext(question):
         "above": ("SELECT count(*) FROM npy_rows(?) WHERE value > 4", LARGE),
         "quantiles": ("SELECT value FROM npy_quantile(?, '', '', ?)", LARGE, json.dumps(QUANTILES)),
         "headers": ("SELECT count(shape) FROM npy_meta(?)", os.path.join(MANY, "**")),
-    }[question])
+        "extremes": ("SELECT min(min), max(max) FROM npy_stats(?)", SHARD),
+        "globals": ("SELECT count(DISTINCT path) FROM npy_globals(?)", os.path.join(PICKLES, "*")),
+        "nearest": (NEAREST, VECTORS, "5:6"),
+        "nearest_100": (NEAREST, VECTORS, "5:105"),
+    }[question.replace("loaded_100", "nearest_100").replace("loaded", "nearest")])
     return lambda: [value for row in work() for value in row]
 
 
@@ -53,7 +70,87 @@ def by_numpy(question):
         "above": lambda: [np.count_nonzero(mapped() > 4)],
         "quantiles": lambda: np.quantile(mapped(), QUANTILES).tolist(),
         "headers": headers,
-    }[question]
+        **searches(by_arithmetic, lambda: np.load(VECTORS, mmap_mode="r")),
+    }.get(question)
+
+
+def by_arithmetic(rows, queries):
+    import numpy as np
+
+    squares = np.einsum("ij,ij->i", rows, rows) - 2 * (queries @ rows.T)
+    return np.argpartition(squares, 10, axis=1)[:, :10]
+
+
+def searches(search, load):
+    """The questions of the nearest, by search(loaded, queries), which returns the rows for each query."""
+    import numpy as np
+
+    def asked(nqueries, is_loaded):
+        queries = np.array(np.load(VECTORS, mmap_mode="r")[5 : 5 + nqueries])
+
+        def prepared():
+            loaded = load()
+            if is_loaded and isinstance(loaded, np.memmap):
+                loaded = np.array(loaded)
+            return lambda: search(loaded, queries)
+
+        found = prepared() if is_loaded else lambda: prepared()()
+
+        def work():
+            rows = np.asarray(found())
+            return [rows.size, int(rows.sum())]
+
+        return work
+
+    return {
+        "nearest": lambda: asked(1, False)(),
+        "nearest_100": lambda: asked(100, False)(),
+        "loaded": Prepared(lambda: asked(1, True)),
+        "loaded_100": Prepared(lambda: asked(100, True)),
+    }
+
+
+class Prepared:
+    """A work that does something first, whose time is not counted."""
+
+    def __init__(self, make):
+        self.make = make
+
+
+def by_faiss(question):
+    import faiss
+    import numpy as np
+
+    def load():
+        index = faiss.IndexFlatL2(128)
+        index.add(np.load(VECTORS, mmap_mode="r"))
+        return index
+
+    return searches(lambda index, queries: index.search(queries, 10)[1], load).get(question)
+
+
+def by_usearch(question):
+    import numpy as np
+    from usearch.index import MetricKind, search
+
+    found = lambda rows, queries: search(rows, queries, 10, MetricKind.L2sq, exact=True).keys
+    return searches(found, lambda: np.load(VECTORS, mmap_mode="r")).get(question)
+
+
+def by_webdataset(question):
+    import webdataset
+
+    def work():
+        arrays = [sample["npy"] for sample in webdataset.WebDataset(SHARD, shardshuffle=False).decode()]
+        return [min(array.min() for array in arrays), max(array.max() for array in arrays)]
+
+    return work if question == "extremes" else None
+
+
+def by_picklescan(question):
+    from picklescan.scanner import scan_directory_path
+
+    return (lambda: [scan_directory_path(PICKLES).scanned_files]) if question == "globals" else None
 
 
 def by_pandas(question):
@@ -121,7 +218,17 @@ def by_clickhouse(question):
     return columns and work
 
 
-TOOLS = {"npyext": by_npyext, "NumPy": by_numpy, "pandas": by_pandas, "Polars": by_polars, "DuckDB": by_duckdb, "ClickHouse": by_clickhouse}
+TOOLS = {
+    "npyext": by_npyext, "NumPy": by_numpy, "pandas": by_pandas, "Polars": by_polars, "DuckDB": by_duckdb, "ClickHouse": by_clickhouse,
+    "faiss": by_faiss, "USearch": by_usearch, "webdataset": by_webdataset, "picklescan": by_picklescan,
+}
+TABLES = [
+    (["npyext", "NumPy", "pandas", "Polars", "DuckDB", "ClickHouse"], ["moments", "above", "quantiles", "headers"]),
+    (["npyext", "NumPy", "faiss", "USearch"], ["nearest", "nearest_100", "loaded", "loaded_100"]),
+    (["npyext", "webdataset"], ["extremes"]),
+    (["npyext", "picklescan"], ["globals"]),
+]
+LIBRARIES = ["numpy", "pandas", "polars", "duckdb", "chdb", "faiss-cpu", "usearch", "webdataset", "picklescan"]
 
 
 def measured(tool, question):
@@ -134,31 +241,32 @@ def is_near(answer, expected):
     return len(answer) == len(expected) and all(abs(a - b) <= 1e-6 * max(1, abs(b)) for a, b in zip(answer, expected))
 
 
-def row(question):
+def row(question, tools):
+    """The least times, and the second tool's answer is what the others must come near."""
     least, expected = {}, None
     for _ in range(TURNS):
-        for tool in ("NumPy", *(tool for tool in TOOLS if tool != "NumPy")):
+        for tool in (tools[1], *(tool for tool in tools if tool != tools[1])):
             found = measured(tool, question)
             if found is None:
                 continue
             seconds, answer = found
             expected = expected or answer
             if not is_near(answer, expected):
-                sys.exit(f"{tool} answers {answer} to {question}, and NumPy {expected}")
+                sys.exit(f"{tool} answers {answer} to {question}, and {tools[1]} {expected}")
             least[tool] = min(seconds, least.get(tool, seconds))
-    return [QUESTIONS[question], *(f"{1000 * least[tool]:.0f} ms" if tool in least else "–" for tool in TOOLS)]
+    return [QUESTIONS[question], *(f"{1000 * least[tool]:.0f} ms" if tool in least else "–" for tool in tools)]
 
 
 def main():
-    import data
-
-    data.make(FOLDER, ["large.npy", "many"])
-    table = [["work", *TOOLS], ["---"] * (1 + len(TOOLS)), *(row(question) for question in QUESTIONS)]
-    for line in table:
-        print("| " + " | ".join(line) + " |")
     import importlib.metadata as metadata
 
-    print("\nWith " + ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "pandas", "polars", "duckdb", "chdb")) + ".")
+    import data
+    from tables import lines
+
+    data.make(FOLDER, ["large.npy", "many", "vectors.npy", "arrays.tar", "pickles"])
+    for tools, questions in TABLES:
+        print("\n".join(lines(["work", *tools], [row(question, tools) for question in questions])) + "\n", flush=True)
+    print("With " + ", ".join(f"{name} {metadata.version(name)}" for name in LIBRARIES) + ".")
 
 
 def one(tool, question):
@@ -166,6 +274,8 @@ def one(tool, question):
     if work is None:
         print("null")
         return
+    if isinstance(work, Prepared):
+        work = work.make()
     began = time.perf_counter()
     answer = work()
     seconds = time.perf_counter() - began

@@ -13,8 +13,9 @@ import time
 
 import npyext
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-FOLDER = os.path.join(os.path.dirname(os.path.dirname(HERE)), ".build", "bench")
+import fresh
+from fresh import FOLDER
+
 STATISTICS = "SELECT path, count, min, max, mean, std FROM npy_stats(:source)"
 IN_SQL = "SELECT path, sum(value * value) FROM npy_rows(:source) GROUP BY path"
 SURVEY = "SELECT path, dtype, shape FROM npy_meta(:source)"
@@ -67,10 +68,7 @@ def main():
     print("\nSums of squares by SQL, 3,200,000 rows of as many files\n\n| how | workers | time |\n| --- | --- | --- |")
     by_processes(IN_SQL, os.path.join(FOLDER, "files_100000", "**", "*.npy"))
     print(f"\nA survey of 10,000 files, each of which takes {SLOW_MS} ms to open\n\n| how | workers | time |\n| --- | --- | --- |", flush=True)
-    slow = os.path.join(FOLDER, "slower_open.so")
-    source = os.path.join(HERE, "slow_open.c")
-    compiler = ["cc", "-O2", "-shared", "-fPIC", "-D_GNU_SOURCE", f"-DSLOW_OPEN_NSEC={SLOW_MS * 1_000_000}", source, "-o", slow, "-ldl"]
-    subprocess.run(compiler, check=True)
+    slow = fresh.compiled("slow_open", f"-DSLOW_OPEN_NSEC={SLOW_MS * 1_000_000}", libraries=("-ldl",))
     subprocess.run([sys.executable, "-B", __file__, "slow"], env={**os.environ, "LD_PRELOAD": slow}, check=True)
 
 

@@ -11,10 +11,10 @@ bench-turns: ## Our side of those rows beside another build, in turn: make bench
 	@$(PYTHON) -B tests/bench/turns.py $(BEFORE) $(ROWS)
 
 .PHONY: bench-others
-bench-others: ## A few questions beside pandas, Polars, DuckDB and ClickHouse (PyPI)
+bench-others: ## A few questions beside pandas, Polars, DuckDB, ClickHouse, faiss and others (PyPI)
 	@$(call ready,bench,npyext.so)
 	@$(PYTHON) -m venv .build/bench/others
-	@.build/bench/others/bin/pip install -q numpy pandas polars duckdb chdb
+	@.build/bench/others/bin/pip install -q numpy pandas polars duckdb chdb faiss-cpu usearch webdataset picklescan
 	@.build/bench/others/bin/python -B tests/bench/others.py
 
 .PHONY: lint
