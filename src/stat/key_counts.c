@@ -151,8 +151,9 @@ static npyx_status key_table_empty(npyx_key_counts *c, npyx_error *error) {
 
 enum { KEY_LIST_MOST_NKEYS = 2 * NPYX_MAX_NKEYS };
 
-/* Counts equal keys of a sorted list, and adds the counts to the runs, whose arrays the list's become. */
+/* Sorts the list, counts its equal keys, and adds the counts to the runs, whose arrays the list's become. */
 static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
+    NPYX_TRY(npyx_keys_sort(c->host, c->list, c->nlisted, c->room, error));
     uint64_t *keys = c->list;
     int64_t *counts = (int64_t *)(void *)c->room, n = 0; /* nothing is sorted any more */
     for (int64_t i = 0; i < c->nlisted; i++) {
@@ -170,15 +171,26 @@ static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
     return key_runs_take(c, keys, counts, n, error);
 }
 
-/* Whether most of the sorted keys of the list are different. */
+/* Whether a key is one of those by which the list is judged: one of 64 keys, and each time it comes. */
+static bool key_is_sampled(const npyx_key_counts *c, uint64_t key) {
+    return key * c->multiplier >> (KEY_NBITS - 6) == 0;
+}
+
+/* Whether most keys of a full list are different. Told by a sample of keys, not of places, as far apart as
+ * equal ones may be. If much of the list is sampled, few keys make it up. */
 static npyx_status key_list_is_distinct(const npyx_key_counts *c, bool *is_distinct, npyx_error *error) {
-    int64_t ndifferent = 1;
-    for (int64_t i = 1; i < c->nlisted; i++) {
-        ndifferent += c->list[i] != c->list[i - 1];
+    const int64_t most = c->nlisted / 4;
+    int64_t nsampled = 0, ndifferent = 0;
+    for (int64_t i = 0; i < c->nlisted && nsampled < most; i++) {
+        c->room[nsampled] = c->list[i];
+        nsampled += key_is_sampled(c, c->list[i]);
         if (i % RUNS_POLL_N == 0)
             NPYX_TRY(npyx_poll(c->host, error));
     }
-    *is_distinct = ndifferent >= c->nlisted / 4 * 3;
+    NPYX_TRY(npyx_keys_sort(c->host, c->room, nsampled, c->room + most + 1, error));
+    for (int64_t i = 0; i < nsampled; i++)
+        ndifferent += i == 0 || c->room[i] != c->room[i - 1];
+    *is_distinct = nsampled < most && ndifferent >= nsampled / 4 * 3;
     return NPYX_OK;
 }
 
@@ -199,12 +211,11 @@ static npyx_status key_list_resize(npyx_key_counts *c, int64_t nkeys, npyx_error
 }
 
 /* Makes room in the list for one of nmore keys. A full one in which most keys are different is made longer,
- * so that most keys are sorted last, and no runs are merged; any other becomes runs. */
+ * so that all are sorted once, and no runs are merged; any other becomes runs. */
 static npyx_status key_list_grow(npyx_key_counts *c, int64_t nmore, npyx_error *error) {
     if (c->nlisted < c->list_nkeys)
         return NPYX_OK;
     if (c->nlisted > 0) {
-        NPYX_TRY(npyx_keys_sort(c->host, c->list, c->nlisted, c->room, error));
         bool is_distinct;
         NPYX_TRY(key_list_is_distinct(c, &is_distinct, error));
         if (c->nlisted == KEY_LIST_MOST_NKEYS || !is_distinct)
@@ -253,10 +264,8 @@ npyx_status npyx_key_counts_add(npyx_key_counts *counts, const uint64_t *keys, i
 }
 
 npyx_status npyx_key_counts_finish(npyx_key_counts *counts, npyx_error *error) {
-    if (counts->nlisted > 0) {
-        NPYX_TRY(npyx_keys_sort(counts->host, counts->list, counts->nlisted, counts->room, error));
+    if (counts->nlisted > 0)
         NPYX_TRY(key_list_empty(counts, error));
-    }
     return key_table_empty(counts, error);
 }
 

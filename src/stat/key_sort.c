@@ -1,20 +1,25 @@
 /*
- * Many keys are dealt into pieces that a cache holds; each piece is sorted from its last bits up, by any
- * thread.
+ * Many keys are dealt into pieces that a cache holds; each piece is sorted by any thread.
  *
  *     leading bits that differ    0 1 2 3 4 5 6 7 ...        counted: 16 of them at once
  *     pieces                      |-----| |-| |---|          neighbours with few keys share one
  *
  * A piece of too many keys, which have the same leading bits, is dealt again by those after them.
+ *
+ * The keys of a piece are dealt once more, into heaps of a few keys, which are sorted by insertion. A heap of
+ * many keys is sorted from its last bits up, so that no keys make this slow.
  */
 #include "key_sort.h"
 
 #include "io/threads.h"
 
 enum {
-    DIGIT_NBITS = 8, /* of a piece's keys */
+    DIGIT_NBITS = 8, /* of a heap's keys */
     NDIGITS = 1 << DIGIT_NBITS,
-    LEADING_NBITS = 16, /* of all keys */
+    HEAPS_MOST_NBITS = 12, /* that a piece is dealt by */
+    HEAP_NKEYS = 8,        /* about, if they are spread evenly */
+    FEW_NKEYS = 48,        /* of a heap: insertion takes no longer */
+    LEADING_NBITS = 16,    /* of all keys */
     NLEADING = 1 << LEADING_NBITS,
     MOST_NPIECES = 1 << 8, /* about: with more places that are written to by turns each is slower */
     SORT_NSLOTS = 64,
@@ -37,7 +42,8 @@ static uint64_t keys_differ(const uint64_t *keys, int64_t n) {
     return bits;
 }
 
-static void piece_sort(const key_piece *piece) {
+/* From the last bits up. */
+static void piece_sort_by_digits(const key_piece *piece) {
     uint64_t *keys = piece->keys, *sorted = piece->room;
     for (uint64_t left = keys_differ(keys, piece->n); left != 0;) {
         const int shift = __builtin_ctzll(left);
@@ -59,6 +65,71 @@ static void piece_sort(const key_piece *piece) {
     uint64_t *wanted = piece->goes_to_room ? piece->room : piece->keys;
     if (keys != wanted)
         memcpy(wanted, keys, (size_t)piece->n * sizeof *keys);
+}
+
+/* By insertion, wherever they go. */
+static void piece_insert(const key_piece *piece) {
+    uint64_t *sorted = piece->goes_to_room ? piece->room : piece->keys;
+    for (int64_t i = 0; i < piece->n; i++) {
+        const uint64_t key = piece->keys[i];
+        int64_t at = i;
+        for (; at > 0 && sorted[at - 1] > key; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = key;
+    }
+}
+
+/* How keys are numbered by their heap: by the leading bits of what they are above the least one. */
+typedef struct piece_heaps {
+    uint64_t least;
+    int shift, n;
+} piece_heaps;
+
+static piece_heaps piece_heaps_of(const key_piece *piece) {
+    uint64_t least = UINT64_MAX, greatest = 0;
+    int nbits = 1;
+    for (int64_t i = 0; i < piece->n; i++) {
+        least = piece->keys[i] < least ? piece->keys[i] : least;
+        greatest = piece->keys[i] > greatest ? piece->keys[i] : greatest;
+    }
+    while (nbits < HEAPS_MOST_NBITS && piece->n >> nbits > HEAP_NKEYS)
+        nbits++;
+    const int all_nbits = 64 - __builtin_clzll((greatest - least) | 1);
+    return (piece_heaps){.least = least, .shift = all_nbits > nbits ? all_nbits - nbits : 0, .n = 1 << nbits};
+}
+
+static inline uint32_t piece_heap(const piece_heaps *heaps, uint64_t key) {
+    return (uint32_t)((key - heaps->least) >> heaps->shift);
+}
+
+static void piece_sort(const key_piece *piece) {
+    uint32_t ends[1 << HEAPS_MOST_NBITS], start = 0;
+    if (piece->n <= FEW_NKEYS) {
+        piece_insert(piece);
+        return;
+    }
+    const piece_heaps heaps = piece_heaps_of(piece);
+    memset(ends, 0, (size_t)heaps.n * sizeof *ends);
+    for (int64_t i = 0; i < piece->n; i++)
+        ends[piece_heap(&heaps, piece->keys[i])]++;
+    for (int heap = 0; heap < heaps.n; heap++) {
+        const uint32_t count = ends[heap];
+        ends[heap] = start;
+        start += count;
+    }
+    for (int64_t i = 0; i < piece->n; i++)
+        piece->room[ends[piece_heap(&heaps, piece->keys[i])]++] = piece->keys[i];
+    start = 0;
+    for (int heap = 0; heap < heaps.n; start = ends[heap++]) {
+        const key_piece dealt = {.keys = piece->room + start,
+                                 .room = piece->keys + start,
+                                 .n = ends[heap] - start,
+                                 .goes_to_room = !piece->goes_to_room};
+        if (dealt.n <= FEW_NKEYS)
+            piece_insert(&dealt);
+        else
+            piece_sort_by_digits(&dealt);
+    }
 }
 
 /* ---- dealing ---- */

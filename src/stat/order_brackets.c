@@ -39,7 +39,8 @@ npyx_status npyx_order_sort(npyx_order *order, uint64_t *list, int64_t n, npyx_e
 
 npyx_status npyx_order_select(npyx_order *order, uint64_t *list, int64_t n, const int64_t *ranks,
                               int64_t nranks, uint64_t *found, npyx_error *error) {
-    if (nranks > NPYX_ORDER_FEW_NRANKS || !npyx_order_keys_select(list, n, ranks, nranks))
+    bool is_long = n >= NPYX_SORT_THREADS_NKEYS; /* threads sort it sooner than one selects */
+    if (is_long || nranks > NPYX_ORDER_FEW_NRANKS || !npyx_order_keys_select(list, n, ranks, nranks))
         NPYX_TRY(npyx_order_sort(order, list, n, error));
     for (int64_t i = 0; i < nranks; i++)
         found[i] = list[ranks[i]];

@@ -132,7 +132,7 @@ static npyx_status unique_add_block(npyx_unique *unique, const unique_block *blo
     return NPYX_OK;
 }
 
-/* Adds all keys of a block that has many different ones, or that no thread has counted. */
+/* Adds all keys of a block that has many different ones. */
 static npyx_status unique_add_items(npyx_unique *unique, const uint8_t *items, int64_t nelem,
                                     int64_t position, npyx_error *error) {
     const npyx_order_keys *order = &unique->order;
@@ -165,12 +165,23 @@ static npyx_status unique_make_numbers(npyx_unique *unique, npyx_source *source,
                                                          .result_nbytes = sizeof(unique_block),
                                                          .block_nbytes = NPYX_UNIQUE_BLOCK_NBYTES});
     npyx_status status = NPYX_OK;
+    unique_block *own = NULL;
+    bool is_many = false; /* those that no thread counts: the rest is not tried */
     while (status == NPYX_OK && (status = npyx_blocks_next(&blocks, error)) == NPYX_OK) {
         const unique_block *block = blocks.reader.result;
+        if (block == NULL && !is_many && blocks.nelem >= UNIQUE_NPLACES) { /* no thread has counted it */
+            own = own == NULL ? npyx_alloc(unique->host, sizeof *own) : own;
+            if ((status = npyx_check_memory(own, error)) != NPYX_OK)
+                break;
+            unique_run(unique, 0, blocks.items, (size_t)(blocks.nelem * view->dtype->itemsize), own);
+            is_many = own->is_many;
+            block = own;
+        }
         status = block != NULL && !block->is_many
                      ? unique_add_block(unique, block, blocks.position, error)
                      : unique_add_items(unique, blocks.items, blocks.nelem, blocks.position, error);
     }
+    npyx_free(unique->host, own);
     npyx_blocks_clear(&blocks);
     if (status == NPYX_DONE)
         status = npyx_key_counts_finish(&unique->counts, error);

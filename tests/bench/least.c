@@ -1,9 +1,9 @@
-/* The least that a row of bench.py can take: what SQLite, the kernel and the memory cost where next to nothing else is
- * done. SQLite loads it for the virtual table `least`, whose rows cost a counter; ctypes calls the functions, which
- * read a file with two threads and touch each item as little as the answer allows.
+/* The least that a row of bench.py can take: what SQLite, the kernel and the memory cost where next to
+ * nothing else is done. SQLite loads it for the virtual table `least`, whose rows cost a counter; ctypes
+ * calls the functions, which read a file with two threads and touch each item as little as the answer allows.
  *
- * These are bounds and not programs. They know the one file that they are for: little-endian, data from byte 128 on,
- * no NaN; nothing is checked, and no error is told but by a wrong answer. */
+ * These are bounds and not programs. They know the one file that they are for: little-endian, data from byte
+ * 128 on, no NaN; nothing is checked, and no error is told but by a wrong answer. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -148,7 +148,8 @@ static void compare_rows(Answer *answer, const void *a, const void *b, size_t nb
     }
 }
 
-/* Row 17: a product and a norm for each row of 128 float32, and the greatest of them where that asks for ten. */
+/* Row 17: a product and a norm for each row of 128 float32, and the greatest of them where that asks for ten.
+ */
 double least_nearest(const char *path) {
     float query[128];
     int fd = open(path, O_RDONLY);
@@ -192,17 +193,18 @@ double least_counts(const char *path) {
 /* --- least(kind, path): a virtual table of which SQLite is nearly all --- */
 
 enum { COLUMN_VALUE, COLUMN_KIND, COLUMN_PATH, COLUMN_ROW };
-enum { VECTOR_NBYTES = 512, NVECTORS = 1000000, PANEL_NROWS = 500, NROWS = 5000, NCOLUMNS = 2000, NTEXTS = 200000 };
+enum { VECTOR_NBYTES = 512, NVECTORS = 1000000, PANEL_NROWS = 500, NROWS = 5000, NCOLUMNS = 2000 };
 
 typedef struct Cursor {
     sqlite3_vtab_cursor base;
-    char kind; /* r: reals; v: vectors; f: Fortran order; i: one item; t: texts */
+    char kind; /* r: reals; v: vectors; f: Fortran order; i: one item */
     int fd;
     int64_t row, nrows;
     char *block; /* of vectors, a panel of Fortran order */
 } Cursor;
 
-static int least_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab, char **message) {
+static int least_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab,
+                         char **message) {
     (void)aux, (void)argc, (void)argv, (void)message;
     *vtab = sqlite3_malloc(sizeof **vtab);
     memset(*vtab, 0, sizeof **vtab);
@@ -262,14 +264,15 @@ static void read_vectors(Cursor *cursor) {
         abort();
 }
 
-static int least_filter(sqlite3_vtab_cursor *base, int plan, const char *text, int argc, sqlite3_value **argv) {
+static int least_filter(sqlite3_vtab_cursor *base, int plan, const char *text, int argc,
+                        sqlite3_value **argv) {
     Cursor *cursor = (Cursor *)base;
     (void)plan, (void)text;
     cursor->kind = (char)sqlite3_value_text(argv[0])[0];
     if (cursor->fd < 0)
         cursor->fd = open((const char *)sqlite3_value_text(argv[1]), O_RDONLY);
     cursor->row = argc == 3 ? sqlite3_value_int64(argv[2]) : 0;
-    cursor->nrows = cursor->kind == 'i' ? cursor->row + 1 : cursor->kind == 'v' ? NVECTORS : cursor->kind == 't' ? NTEXTS : 10000000;
+    cursor->nrows = cursor->kind == 'i' ? cursor->row + 1 : cursor->kind == 'v' ? NVECTORS : 10000000;
     if (cursor->kind == 'v' || cursor->kind == 'f')
         cursor->block = aligned_alloc(4096, PANEL_NROWS * NCOLUMNS * 8);
     if (cursor->kind == 'f')
@@ -299,23 +302,22 @@ static int least_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
     double item;
     (void)column;
     switch (cursor->kind) {
-    case 'r':
-        sqlite3_result_double(context, (double)cursor->row);
-        break;
+    case 'r': sqlite3_result_double(context, (double)cursor->row); break;
     case 'v':
-        sqlite3_result_blob(context, cursor->block + DATA_OFF + cursor->row % (1 << 11) * VECTOR_NBYTES, VECTOR_NBYTES, SQLITE_TRANSIENT);
+        sqlite3_result_blob(context, cursor->block + DATA_OFF + cursor->row % (1 << 11) * VECTOR_NBYTES,
+                            VECTOR_NBYTES, SQLITE_TRANSIENT);
         break;
     case 'f':
-        memcpy(&item, cursor->block + (cursor->row % NCOLUMNS * PANEL_NROWS + cursor->row / NCOLUMNS % PANEL_NROWS) * 8, 8);
-        sqlite3_result_double(context, item);
-        break;
-    case 'i':
-        if (pread(cursor->fd, &item, 8, DATA_OFF + cursor->row * 8) != 8)
-            abort();
+        memcpy(&item,
+               cursor->block +
+                   (cursor->row % NCOLUMNS * PANEL_NROWS + cursor->row / NCOLUMNS % PANEL_NROWS) * 8,
+               8);
         sqlite3_result_double(context, item);
         break;
     default:
-        sqlite3_result_text(context, "twenty letters of it", 20, SQLITE_TRANSIENT);
+        if (pread(cursor->fd, &item, 8, DATA_OFF + cursor->row * 8) != 8)
+            abort();
+        sqlite3_result_double(context, item);
     }
     return SQLITE_OK;
 }
