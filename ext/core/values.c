@@ -211,7 +211,19 @@ void npyext_append_json_integers(npyx_buffer *buffer, const int64_t *integers, i
     npyx_buffer_append_char(buffer, ']');
 }
 
+enum { SHORT_TEXT_NBYTES = 32 }; /* for which SQLite takes a block of this size */
+
+/* A text whose length SQLite is told gets a NUL as soon as somebody reads it, by a realloc. To that one of
+ * fewer than 32 bytes loses its block, and the next one needs another. If SQLite finds the length, the NUL is
+ * there. */
 void npyext_result_text(sqlite3_context *context, const char *text, size_t nbytes) {
+    char ended[SHORT_TEXT_NBYTES];
+    if (nbytes > 0 && nbytes < sizeof ended && memchr(text, 0, nbytes) == NULL) {
+        memcpy(ended, text, nbytes);
+        ended[nbytes] = 0;
+        sqlite3_result_text(context, ended, -1, SQLITE_TRANSIENT);
+        return;
+    }
     sqlite3_result_text64(context, nbytes == 0 ? "" : text, nbytes, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
