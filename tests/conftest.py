@@ -2,7 +2,8 @@
 runs what where several processes run the tests. What tests import from each other lies in lib/.
 
 Environment: NPYEXT_SO names the extension (default ./npyext.so); NPYEXT_FLAVOUR names the build under test
-(release, or asan, small, tsan, s390x, i386 below .build); SQLITE3 names the shell.
+(release, or asan, small, tsan, s390x, i386 below .build); SQLITE3 names the shell. NPYEXT_SHARE=2 asks every second
+test, by NPYEXT_SEED.
 """
 
 import ctypes
@@ -14,6 +15,7 @@ import signal
 import sqlite3
 import sys
 import tempfile
+import zlib
 
 import pytest
 
@@ -24,6 +26,8 @@ import small_build  # noqa: E402
 import workers  # noqa: E402
 
 MEMORY, MEMORY_NBYTES = "/dev/shm", 1 << 30
+# For a build that repeats what another one asks: one of so many tests, others with another seed.
+SHARE = int(os.environ.get("NPYEXT_SHARE", "1"))
 
 
 @pytest.fixture(scope="session")
@@ -102,6 +106,8 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if not any(map(no_parameters, item.iter_markers("skip")))]
     if shell.FLAVOUR == "small":
         items[:] = [item for item in items if not small_build.is_left_out(item.nodeid)]
+    seed = os.environ.get("NPYEXT_SEED", "0")
+    items[:] = [item for item in items if zlib.crc32(f"{seed} {item.nodeid}".encode()) % SHARE == 0]
     if hasattr(config, "workerinput"):  # one of several processes
         items.sort(key=lambda item: workers.rank(item.nodeid))
 
