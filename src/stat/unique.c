@@ -39,27 +39,40 @@ static void unique_count_key(const npyx_unique *unique, uint64_t key, uint32_t p
     }
 }
 
-/* Counts keys that are places, if all are; the block's first keys decide where these begin. Neighbours go to
- * different tables: with equal ones the second would wait for the first. */
-static bool unique_count_near(const uint64_t *keys, int64_t n, unique_block *block) {
+/* Decides by a block's first keys where its places begin. */
+static void unique_place_near(const uint64_t *keys, int64_t n, unique_block *block) {
+    const uint64_t below = UNIQUE_NPLACES / 2;
     uint64_t least = UINT64_MAX, greatest = 0;
     for (int64_t i = 0; i < n; i++) {
         least = keys[i] < least ? keys[i] : least;
         greatest = keys[i] > greatest ? keys[i] : greatest;
     }
-    if (!block->has_near && n > 0) {
-        const uint64_t below = UNIQUE_NPLACES / 2;
-        block->has_near = greatest - least < below;
-        block->base = least < below ? 0 : least - below;
+    block->has_near = greatest - least < below;
+    block->base = least < below ? 0 : least - below;
+}
+
+/* Counts keys that are places, if all are. Neighbours go to different tables: with equal ones the second
+ * would wait for the first. */
+static bool unique_count_near(const uint64_t *keys, int64_t n, unique_block *block) {
+    uint64_t even = 0, odd = 0; /* the bits of all places */
+    if (!block->has_near)
+        unique_place_near(keys, n, block);
+    if (!block->has_near)
+        return false;
+    const uint64_t base = block->base;
+    for (int64_t i = 0; i + 1 < n; i += 2) {
+        even |= keys[i] - base;
+        odd |= keys[i + 1] - base;
     }
-    if (!block->has_near || least < block->base || greatest - block->base >= UNIQUE_NPLACES)
+    even |= keys[n - 1] - base;
+    if ((even | odd) >= UNIQUE_NPLACES)
         return false;
     for (int64_t i = 0; i + 1 < n; i += 2) {
-        block->near[keys[i] - block->base]++;
-        block->near_too[keys[i + 1] - block->base]++;
+        block->near[keys[i] - base]++;
+        block->near_too[keys[i + 1] - base]++;
     }
     if (n % 2 != 0)
-        block->near[keys[n - 1] - block->base]++;
+        block->near[keys[n - 1] - base]++;
     return true;
 }
 
