@@ -110,6 +110,16 @@ def members_by_tarfile(name):
     return work
 
 
+def moments_by_numpy(name):
+    import numpy as np
+
+    def work():
+        mapped = np.load(name, mmap_mode="r")
+        return [float(f(mapped)) for f in (np.min, np.max, np.mean, np.std)]
+
+    return work
+
+
 def percentiles_by_numpy(name):
     import numpy as np
 
@@ -223,6 +233,7 @@ WORKS = {
         arrays_by_numpy,
         inflated_by_zlib,
         members_by_tarfile,
+        moments_by_numpy,
         percentiles_by_numpy,
         unique_by_numpy,
         nearest_by_numpy,

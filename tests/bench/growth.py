@@ -1,5 +1,8 @@
-"""How times grow: with the size of an array, the files of a folder, the members of an archive, the threads."""
+"""How times grow: with the size of an array, the files of a folder, the members of an archive, the threads; and what they
+are when the files are not in the page cache."""
 
+import glob
+import os
 import shutil
 
 import data
@@ -36,11 +39,12 @@ THREADED = {
 }
 
 
-def cell(*work, unit="ms", times=1, variables=None):
+def cell(*work, unit="ms", times=1, variables=None, before=lambda: None):
     """The least time of a work, each time in a process of its own."""
     seconds = []
     try:
         while len(seconds) < TIMES and sum(seconds) < PATIENCE:
+            before()
             seconds.append(fresh.done(*work, times=times, variables=variables).seconds)
     except fresh.Unmeasured as error:
         print("   ", *work, error, flush=True)
@@ -48,13 +52,13 @@ def cell(*work, unit="ms", times=1, variables=None):
     return f"{figure(min(seconds) * {'ms': 1e3, 'µs': 1e6}[unit])} {unit}"
 
 
-def section(title, heads, rows):
+def section(title, heads, rows, what="SELECT"):
     """The lines of a table, whose rows are a label and functions that measure a cell each."""
     table = []
     for label, cells in rows:
         table.append([f"`{label}`", *(measure() for measure in cells)])
         print("   ", *table[-1], flush=True)
-    return [title, "", *lines(["SELECT", *heads], table), ""]
+    return [title, "", *lines([what, *heads], table), ""]
 
 
 def column(name, measures):
@@ -110,11 +114,38 @@ def threads():
     return section("With the threads (`NPYEXT_THREADS`):", [str(count) for count in THREADS], rows)
 
 
+COLD = {
+    "* FROM npy_stats, 400 MB": ("large.npy", "sql", "SELECT * FROM npy_stats('large.npy')"),
+    "NumPy: min, max, mean and std of a memmap": ("large.npy", "moments_by_numpy", "large.npy"),
+    "value FROM npy_rows WHERE row = ?, 400 MB": ("large.npy", "sql", "SELECT value FROM npy_rows('large.npy') WHERE row = 40000000"),
+    "sum(length(dtype)) FROM npy_meta, 10,000 files": ("many/**/*.npy", "sql", "SELECT sum(length(dtype)) FROM npy_meta('many/**/*.npy')"),
+    "NumPy: headers in a loop": ("many/**/*.npy", "headers_by_numpy", "many/**/*.npy"),
+}
+
+
+def forget(pattern):
+    """Takes files out of the page cache; their folders stay."""
+    for name in glob.glob(fresh.path(pattern), recursive=True):
+        descriptor = os.open(name, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+
+
+def cold():
+    data.make(fresh.FOLDER, ["large.npy", "many"])
+    if not hasattr(os, "posix_fadvise"):
+        return []
+    ask = lambda work, before: lambda: cell(*work, before=before)
+    rows = [(label, [ask(work, lambda pattern=pattern: forget(pattern)), ask(work, lambda: None)]) for label, (pattern, *work) in COLD.items()]
+    return section("From the disk, and from the page cache:", ["disk", "page cache"], rows, what="work")
+
+
 def page():
     """The lines of all of it. A disk that is full costs the sections that have no room, not the report."""
     least = f"The least of {TIMES}, or of as many as {PATIENCE} s are enough for, each in a process of its own."
     text = ["## Growth", "", least, ""]
-    sections = arrays, folders, lambda: archives("stored"), lambda: archives("deflated"), threads
+    sections = arrays, folders, lambda: archives("stored"), lambda: archives("deflated"), threads, cold
     for measure in sections:
         try:
             text += measure()

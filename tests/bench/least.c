@@ -35,7 +35,6 @@ struct Pass {
     int64_t nbytes;     /* of the items */
     _Atomic int64_t next_off;
     void (*piece)(Answer *answer, const void *a, const void *b, size_t nbytes);
-    const float *query;
     Answer answers[NTHREADS];
     _Atomic int nstarted;
 };
