@@ -426,6 +426,22 @@ def test_rows_on_a_terminal_are_readable(terminal):
     assert "1|2" in t.ask(".mode list") + t.ask("SELECT 1, 2;")
 
 
+def test_texts_of_strangers_do_not_command_the_terminal(terminal, folder):
+    """As the newest sqlite3 prints them. What goes into a file is left as it is."""
+    text = "\x1b]0;owned\x07\x1b[31mred\r\x9b2J\x7f"
+    np.save(folder / "bad.npy", np.array([text]))
+    t = terminal()
+    for mode in ("auto", "list", "line", "column", "box"):
+        shown = t.ask(f".mode {mode}") + t.ask("SELECT value, x'1b5b07' FROM npy_rows('bad.npy');")
+        assert "^[]0;owned^G^[[31mred^M\\x9b2J^?" in shown and "^[[^G" in shown
+        assert not {"\x1b]", "\x07", "\x9b", "\x1b[31m"} & set(re.findall("\x1b\\]|\x07|\x9b|\x1b\\[31m", shown))
+    t.ask(".mode list")
+    t.ask(".once out")
+    t.ask("SELECT value FROM npy_rows('bad.npy');")
+    t.type(".quit\n")
+    assert t.exit_code() == 0 and (folder / "out").read_bytes().decode() == text + "\n"
+
+
 def test_words_without_a_dot_and_interrupts(terminal):
     t = terminal()
     assert ".import FILE TABLE" in t.ask("help")
@@ -469,6 +485,7 @@ def test_history_is_kept_for_its_owner(terminal, folder, monkeypatch):
 def test_completion(terminal, folder):
     (folder / "sub folder").mkdir()
     (folder / "sub folder" / "array.npy").touch()
+    (folder / "it's.npy").touch()
     t = terminal()
     t.ask("CREATE TABLE measurements(temperature, pressure);")
     for typed, completed in [
@@ -476,8 +493,10 @@ def test_completion(terminal, folder):
         ("SELECT * FROM measu\t", "measurements"),
         ("SELECT pressure FROM measurements WHERE tempera\t", "temperature"),
         ("SELECT * FROM npy_meta('x.npy') WHERE has_obj\t", "has_objects"),
-        ("SELECT * FROM npy_rows('endl\t", "endless.npy"),
-        ("SELECT * FROM npy_rows('sub folder/arr\t", "array.npy"),
+        ("SELECT * FROM npy_rows('endl\t", "endless.npy'"),
+        ("SELECT * FROM npy_rows('sub folder/arr\t", "array.npy'"),
+        ("SELECT * FROM npy_rows('sub fo\tarr\t", "sub folder/array.npy'"),  # no quote after a folder
+        ("SELECT * FROM npy_rows('it''\t", "it''s.npy'"),
         ("SELECT 1 UNIO\t", "UNION"),
         (".parame\t", ".parameter"),
         (".mode mark\t", "markdown"),

@@ -27,13 +27,16 @@ def files(text):
 
 
 def quote_before(text):
-    """The place after the quote that a text is within, or None."""
-    quote = begin = None
-    for i, c in enumerate(text):
-        if quote is None and c in "'\"":
-            quote, begin = c, i + 1
-        elif c == quote:
+    """The place after the quote that a text is within, or None. A doubled quote ends nothing."""
+    quote, begin, i = None, None, 0
+    while i < len(text):
+        if quote is None and text[i] in "'\"":
+            quote, begin = text[i], i + 1
+        elif text[i] == quote and text[i + 1 : i + 2] == quote:
+            i += 1
+        elif text[i] == quote:
             quote = begin = None
+        i += 1
     return begin
 
 
@@ -48,17 +51,16 @@ class Completer:
         try:
             if state == 0:
                 line, begin = self.readline.get_line_buffer(), self.readline.get_begidx()
-                self.found = self.candidates(line[:begin], text)
+                self.found = self.candidates(line[:begin], text, line[self.readline.get_endidx() :])
             return self.found[state] if state < len(self.found) else None
         except Exception:  # a completion that fails must not end the line
             return None
 
-    def candidates(self, before, text):
-        """before: what stands before the word that is completed."""
-        quote = quote_before(before)
-        if quote is not None:
-            known = before[quote:]
-            return [path[len(known) :] for path in files(known + text)]
+    def candidates(self, before, text, after=""):
+        """before, after: what stands around the word that is completed."""
+        place = quote_before(before + text)
+        if place is not None:
+            return self.quoted_files(before, text, place, after)
         if before.startswith("."):
             command = _dot.words(before[1:])[0]
             if command == "mode":
@@ -69,6 +71,15 @@ class Completer:
         if not before.strip() and text.startswith("."):
             return ["." + name + " " for name in _dot.NAMES if name.startswith(text[1:])]
         return self.words(before + self.readline.get_line_buffer()[len(before) :], text)
+
+    def quoted_files(self, before, text, place, after):
+        """Files, and a quote after each but the folders. place: after the quote that the word is within, or that is in it."""
+        line = before + text
+        quote = line[place - 1]
+        typed = line[place:].replace(2 * quote, quote)
+        ends = lambda path: "" if path.endswith("/") or after.startswith(quote) else quote
+        paths = [path.replace(quote, 2 * quote) + ends(path) for path in files(typed)]
+        return [(line[:place] + path)[len(before) :] for path in paths]
 
     def words(self, line, text):
         prefix, dot, word = text.rpartition(".")

@@ -7,6 +7,7 @@ print_rows prints the result of one statement.
 
 import itertools
 import math
+import re
 import shutil
 import struct
 import sys
@@ -43,6 +44,7 @@ class Settings:
         self.widths = []
         self.wrap, self.wraps_words, self.quotes = 0, False, False
         self.table = b"table"
+        self.escapes = False  # what would command a terminal
 
     def set_mode(self, mode):
         if mode == "column" and not self.are_headers_set:
@@ -93,6 +95,21 @@ def as_text(value):
     """What the program takes for a value's text: it ends at a NUL."""
     found = raw(value)
     return found if found is None else found.partition(b"\0")[0]
+
+
+# All but tabs and ends of lines, as newer programs of SQLite's print them, and the C1 controls of Unicode.
+CONTROLS = {code: f"^{chr(code ^ 64)}" for code in (*range(32), 127) if code not in (9, 10)}
+CONTROLS.update((code, f"\\x{code:02x}") for code in range(128, 160))
+CONTROL_BYTES = re.compile(rb"[\x01-\x08\x0b-\x1f\x7f]")
+
+
+def harmless(value):
+    """A value without what a terminal would obey: texts and names of files may be a stranger's."""
+    if isinstance(value, str):
+        return value.partition("\0")[0].translate(CONTROLS)
+    if isinstance(value, bytes):
+        return CONTROL_BYTES.sub(lambda found: CONTROLS[found[0][0]].encode(), value)
+    return value
 
 
 def quoted(text):
@@ -460,8 +477,13 @@ PRINTERS = {
 }
 
 
+ESCAPED = {"list", "line", "auto", *COLUMNAR}  # the others have quotes of their own, or are for programs
+
+
 def print_rows(settings, names, rows, write):
     """Prints what a statement answers: names of columns, rows of values."""
+    if settings.escapes and settings.mode in ESCAPED:
+        names, rows = map(harmless, names), (tuple(map(harmless, row)) for row in rows)
     names = [encoded(name) for name in names]
     if settings.mode in COLUMNAR:
         print_columnar(settings, settings.mode, names, rows, write)

@@ -250,6 +250,7 @@ class Shell:
         elif names and kind == "explain":
             _output.print_program(self.settings, names, list(rows), self.write)
         elif names:
+            self.settings.escapes = self.out is sys.stdout.buffer and sys.stdout.isatty()
             _output.print_rows(self.settings, names, rows, self.write)
         else:
             for _ in rows:

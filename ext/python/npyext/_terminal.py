@@ -42,7 +42,7 @@ def save_history(path):
 
 def _use_readline(shell):
     readline.set_completer(Completer(shell, readline).complete)
-    readline.set_completer_delims(" \t\n,()=<>+-*/;'\"")
+    readline.set_completer_delims(" \t\n,()=<>+-*/;")  # no quotes: readline would close them after a folder
     is_libedit = "libedit" in (readline.__doc__ or "")
     readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
     if hasattr(readline, "set_auto_history"):
