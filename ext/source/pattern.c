@@ -627,6 +627,9 @@ npyx_status npyext_pattern_expand(const char *pattern, npyext_paths *paths, npyx
     npyx_status status = expand_each(host, pattern, walk_pattern, &walk, error);
     if (status == NPYX_OK)
         status = paths_sort(paths, first_path, strcspn(pattern, "*?[{"), error);
+    const char *unexpanded = npyx_path_unexpanded(pattern);
+    if (status == NPYX_OK && paths->npaths == first_path && unexpanded[0] != '\0')
+        status = npyx_fail(error, NPYX_NOT_FOUND, -1, "no files match%s", unexpanded);
     if (status != NPYX_OK)
         paths->npaths = first_path;
     npyx_buffer_clear(&walk.text);

@@ -46,10 +46,11 @@ bool npyext_pattern_matches(const char *part, const char *name);
 
 /* Appends the regular files that match (links to them, too), sorted by bytes, each once. They are spelled
  * like the pattern up to its first `*`, `?` or `[`, with single slashes from there on. No match is not an
- * error, nor is a folder that cannot be read or that vanishes. Polls the host. NPYX_INVALID for braces that
- * make more than a million patterns, for unbalanced ones, and for ranges of anything but whole numbers;
- * NPYX_TOOBIG for more paths than the list may have; NPYX_IO if the process has no descriptor left. On
- * failure nothing is appended. */
+ * error, nor is a folder that cannot be read or that vanishes; but NPYX_NOT_FOUND where nothing matches
+ * because no shell has put in what `~` or a variable at the beginning stands for. Polls the host.
+ * NPYX_INVALID for braces that make more than a million patterns, for unbalanced ones, and for ranges of
+ * anything but whole numbers; NPYX_TOOBIG for more paths than the list may have; NPYX_IO if the process has
+ * no descriptor left. On failure nothing is appended. */
 npyx_status npyext_pattern_expand(const char *pattern, npyext_paths *paths, npyx_error *error);
 
 /* What a pattern says literally of the paths that match it, at either end. In between is their open part:

@@ -57,6 +57,13 @@ npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_v
                      what, SHOWN_NBYTES, root[0] == '\0' ? "/" : root);
 }
 
+const char *npyx_path_unexpanded(const char *path) {
+    bool is_variable = path[0] == '$' && (path[1] == '{' || ((path[1] | 32) >= 'a' && (path[1] | 32) <= 'z'));
+    return path[0] == '~' ? " (`~` is not expanded: write the folder itself)"
+           : is_variable  ? " (variables such as $HOME are not expanded: write the folder itself)"
+                          : "";
+}
+
 npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, void *bytes, size_t nbytes,
                                  size_t *read_nbytes, const char *what, npyx_error *error) {
     enum { PIECE_NBYTES = 1 << 23 };

@@ -35,6 +35,10 @@ int npyx_entry_stat(int folder, const char *name, npyx_stat *found);
 /* npyx_fail_errno for a path that could not be opened or looked up: says so when it leads out of the root. */
 npyx_status npyx_path_fail(const npyx_host *host, npyx_error *error, int errno_value, const char *what);
 
+/* What to say of a path at which nothing was found and which a shell would have changed first (`~/x`,
+ * `$HOME/x`): a hint in parentheses, with a space before it; "" for any other. */
+const char *npyx_path_unexpanded(const char *path);
+
 /* pread(2) until nbytes are read or the file ends, as *read_nbytes says. A failure is `what (the reason)`.
  * With a host the calls are counted, and between pieces of a long read it is asked whether to stop. */
 npyx_status npyx_descriptor_read(npyx_host *host, int descriptor, int64_t off, void *bytes, size_t nbytes,

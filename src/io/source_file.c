@@ -140,10 +140,8 @@ static const npyx_source_ops source_file_ops = {.read = source_file_read,
 static npyx_status source_fail_open(const npyx_host *host, const char *path, npyx_error *error) {
     if (errno == ENOENT || errno == ENOTDIR)
         return npyx_fail(error, NPYX_NOT_FOUND, -1, "no such file%s",
-                         path[0] == '~' ? " (`~` is not expanded: write the folder itself)"
-                         : strstr(path, "://") != NULL
-                             ? " (a URL begins with a scheme in small letters: s3://)"
-                             : "");
+                         strstr(path, "://") != NULL ? " (a URL begins with a scheme in small letters: s3://)"
+                                                     : npyx_path_unexpanded(path));
     return npyx_path_fail(host, error, errno, "cannot be opened");
 }
 

@@ -106,6 +106,17 @@ def test_patterns(connect, tree, pattern, matches):
     assert paths_of(db, absolute) == [os.path.join(os.getcwd(), path) for path in matches]
 
 
+@pytest.mark.parametrize("beginning", ["~", "~me", "$HOME", "${HOME}"])
+def test_what_a_shell_would_put_in_is_told_where_nothing_matches(connect, tree, beginning):
+    """A pattern with `~` gave no rows, and no word."""
+    db = connect()
+    for source in (f"{beginning}/**", f"{beginning}/a.npy", f'["a.npy", "{beginning}/*.npy"]'):
+        assert "not expanded: write the folder itself" in error_of(db, "SELECT path FROM npy_meta(?, 'raise')", source), source
+    tree(f"{beginning}/a.npy")
+    assert paths_of(db, f"{beginning}/*") == [f"{beginning}/a.npy"]
+    assert paths_of(db, "$[1]*") == []
+
+
 def test_matches_are_sorted_by_bytes(connect, tree):
     names = ["z.npy", "Z.npy", "\u00e9.npy", "\U0001f600.npy", "\uff00.npy", "a-b/x.npy", "a/x.npy", "a.b/x.npy"]
     tree(*(f"sorted/{name}" for name in names))

@@ -256,9 +256,11 @@ function takeMade(list) {
   showReady();
 }
 
-/** [{ path, blob }] are added; the first of them is chosen. */
+const hasArrays = (path) => /\.(np[yz]|ten|tar|tar\.gz|tgz|safetensors|gguf|pth?|pkl|joblib)$/i.test(path);
+
+/** [{ path, blob }] are added, in the order of their paths; the first with arrays is chosen. */
 export async function add(list) {
-  const added = list.filter(({ path }) => path !== '');
+  const added = list.filter(({ path }) => path !== '').sort((a, b) => (a.path < b.path ? -1 : 1));
   if (added.length === 0) return;
   if (document.body.dataset.state !== 'ready') {
     showError('A query is at work: stop it first, then add the files.');
@@ -270,7 +272,7 @@ export async function add(list) {
   readyMenu.replaceChildren(); // of a new file the first query is ready
   showFiles();
   showError('');
-  await choose(added[0].path);
+  await choose((added.find(({ path }) => hasArrays(path)) ?? added[0]).path);
   if (troubles.length > 0) showError(troubles.join('\n'));
   if (isUntouched && troubles.length === 0) await run();
 }
@@ -306,7 +308,7 @@ async function choose(path) {
 
 /** The menu for what is chosen now. The same query stays chosen, or the one of that name for another array. */
 function showReady() {
-  const others = [...files.keys()].filter((path) => path !== chosen?.path && !/\.(db|sqlite3?)$/i.test(path));
+  const others = [...files.keys()].filter((path) => path !== chosen?.path && !/\.(db|sqlite3?|csv|tsv|txt|json|py|md)$/i.test(path));
   const groups = readyQueries(chosen, Number(arrayMenu.value), others, page.source([...files.keys()]));
   const before = { sql: readyMenu.value, label: readyMenu.selectedOptions[0]?.textContent };
   const option = ([label, sql]) => made('option', { textContent: label, value: sql });
