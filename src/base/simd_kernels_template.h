@@ -16,9 +16,10 @@
  *     KERNEL_NBYTES       of a vector of doubles; such vectors are GNU C's
  *     KERNEL_LESSER(x, y),
  *     KERNEL_GREATER(x, y) of two of them, lane by lane, and y where x is NaN
- *     KERNEL_ITEM         the type of the items
- *     KERNEL(reals)       a vector of doubles; KERNEL(masks) of 64-bit integers
- *     KERNEL(load)(items) a vector of doubles of the items there
+ *     KERNEL_FUSED(x, y, z) x * y + z in one rounding, where the processor has that, and whatever the
+ * compiler makes of the expression: bits must not depend on its options KERNEL_ITEM         the type of the
+ * items KERNEL(reals)       a vector of doubles; KERNEL(masks) of 64-bit integers KERNEL(load)(items) a
+ * vector of doubles of the items there
  *
  * and with what most kernels need of vectors: KERNEL(load_reals), KERNEL(magnitude), KERNEL(are_finite) and
  * KERNEL(two_sum) of simd_items_template.h.
@@ -28,17 +29,20 @@
 
 #define KERNEL_VECTOR portable
 #define KERNEL_TARGET
-#define KERNEL_NBYTES        16
-#define KERNEL_LESSER(x, y)  NPYX_LESSER_PORTABLE(x, y)
-#define KERNEL_GREATER(x, y) NPYX_GREATER_PORTABLE(x, y)
+#define KERNEL_NBYTES         16
+#define KERNEL_LESSER(x, y)   NPYX_LESSER_PORTABLE(x, y)
+#define KERNEL_GREATER(x, y)  NPYX_GREATER_PORTABLE(x, y)
+#define KERNEL_FUSED(x, y, z) ((x) * (y) + (z))
 #include "simd_types_template.h"
 
 #ifdef NPYX_AVX2_GREATER
 #define KERNEL_VECTOR avx2
 #ifdef KERNELS_END_AT_AVX2
-#define KERNEL_TARGET NPYX_WITH_AVX2
+#define KERNEL_TARGET         NPYX_WITH_AVX2
+#define KERNEL_FUSED(x, y, z) ((x) * (y) + (z))
 #else
-#define KERNEL_TARGET NPYX_WITH_AVX2_FMA
+#define KERNEL_TARGET         NPYX_WITH_AVX2_FMA
+#define KERNEL_FUSED(x, y, z) _mm256_fmadd_pd(x, y, z)
 #endif
 #define KERNEL_NBYTES          NPYX_AVX2_NBYTES
 #define KERNEL_LESSER(x, y)    NPYX_AVX2_LESSER(x, y)
@@ -54,6 +58,7 @@
 #define KERNEL_NBYTES          NPYX_AVX512_NBYTES
 #define KERNEL_LESSER(x, y)    _mm512_min_pd(x, y)
 #define KERNEL_GREATER(x, y)   _mm512_max_pd(x, y)
+#define KERNEL_FUSED(x, y, z)  _mm512_fmadd_pd(x, y, z)
 #define KERNEL_LOAD_F32(items) _mm512_cvtps_pd(_mm256_loadu_ps((const void *)(items)))
 #define KERNEL_LOAD_F16(items) _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const void *)(items))))
 #include "simd_types_template.h"

@@ -70,7 +70,7 @@ static void distance_add_widened(npyx_metric metric, const npyx_dtype *dtype, co
 }
 
 /* root: of the sum of the squares of the items, for NPYX_COSINE. */
-static double distance_of_sum(npyx_metric metric, double sum, double root, const npyx_vector *vector) {
+static inline double distance_of_sum(npyx_metric metric, double sum, double root, const npyx_vector *vector) {
     switch (metric) {
     case NPYX_EUCLIDEAN: return sqrt(sum);
     case NPYX_HAMMING: return sum / (double)vector->nelem;
@@ -119,9 +119,15 @@ void npyx_distances(const npyx_ruler *ruler, const uint8_t *items, const npyx_ve
     const int64_t nelem = vectors->nelem, nwhole = nelem / NPYX_DISTANCE_UNIT * NPYX_DISTANCE_UNIT;
     npyx_distance_sums sums[NPYX_DISTANCE_NMANY] = {{0}};
     ruler->kernels.many(items, vectors->reals, npyx_distance_padded(nelem), nwhole, sums);
-    for (int i = 0; i < NPYX_DISTANCE_NMANY; i++)
+    for (int i = 0; i < NPYX_DISTANCE_NMANY && nwhole < nelem; i++)
         distance_add_rest(ruler, items, nwhole, &vectors[i], &sums[i]);
     const double root = sqrt(sums[0].squares); /* of the items: the same for all */
-    for (int i = 0; i < NPYX_DISTANCE_NMANY; i++)
-        distances[i] = distance_of_sum(ruler->metric, sums[i].sum, root, &vectors[i]);
+#define EACH_DISTANCE(metric)                                                                                \
+    for (int i = 0; i < NPYX_DISTANCE_NMANY; i++)                                                            \
+    distances[i] = distance_of_sum(metric, sums[i].sum, root, &vectors[i])
+    if (ruler->metric == NPYX_COSINE) /* a loop without calls and branches: divisions overlap */
+        EACH_DISTANCE(NPYX_COSINE);
+    else
+        EACH_DISTANCE(ruler->metric);
+#undef EACH_DISTANCE
 }

@@ -38,7 +38,7 @@ KERNEL_INLINE double KERNEL(total)(KERNEL(reals) a, KERNEL(reals) b, KERNEL(real
 KERNEL_TARGET static void KERNEL(dot)(const uint8_t *items, const double *reals, int64_t nelem,
                                       npyx_distance_sums *sums) {
     KERNEL(reals) s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-#define STEP(i) s##i += DISTANCE_X(i) * DISTANCE_Y(i);
+#define STEP(i) s##i = KERNEL_FUSED(DISTANCE_X(i), DISTANCE_Y(i), s##i);
     DISTANCE_LOOP(STEP)
 #undef STEP
     sums->sum += KERNEL(total)(s0, s1, s2, s3);
@@ -50,8 +50,8 @@ KERNEL_TARGET static void KERNEL(cosine)(const uint8_t *items, const double *rea
 #define STEP(i)                                                                                              \
     {                                                                                                        \
         KERNEL(reals) x = DISTANCE_X(i);                                                                     \
-        s##i += x * DISTANCE_Y(i);                                                                           \
-        q##i += x * x;                                                                                       \
+        s##i = KERNEL_FUSED(x, DISTANCE_Y(i), s##i);                                                         \
+        q##i = KERNEL_FUSED(x, x, q##i);                                                                     \
     }
     DISTANCE_LOOP(STEP)
 #undef STEP
@@ -65,7 +65,7 @@ KERNEL_TARGET static void KERNEL(euclidean)(const uint8_t *items, const double *
 #define STEP(i)                                                                                              \
     {                                                                                                        \
         KERNEL(reals) d = DISTANCE_X(i) - DISTANCE_Y(i);                                                     \
-        s##i += d * d;                                                                                       \
+        s##i = KERNEL_FUSED(d, d, s##i);                                                                     \
     }
     DISTANCE_LOOP(STEP)
 #undef STEP
@@ -123,7 +123,7 @@ KERNEL_TARGET static void KERNEL(hamming)(const uint8_t *items, const double *re
                     ADD(s[v][i], x, KERNEL(load_reals)(others + v * stride_nelem + place));                  \
                 }                                                                                            \
                 if (wants_squares)                                                                           \
-                    q[i] += x * x;                                                                           \
+                    q[i] = KERNEL_FUSED(x, x, q[i]);                                                         \
             }                                                                                                \
         }                                                                                                    \
         const double squares = (wants_squares) ? KERNEL(total)(q[0], q[1], q[2], q[3]) : 0;                  \
@@ -133,10 +133,10 @@ KERNEL_TARGET static void KERNEL(hamming)(const uint8_t *items, const double *re
         }                                                                                                    \
     }
 /* As above, expression by expression: a compiler may fuse a product and a sum only within one. */
-#define DISTANCE_ADD_PRODUCT(sum, x, y) ((sum) += (x) * (y))
+#define DISTANCE_ADD_PRODUCT(sum, x, y) ((sum) = KERNEL_FUSED(x, y, sum))
 #define DISTANCE_ADD_SQUARE(sum, x, y)                                                                       \
     KERNEL(reals) d = (x) - (y);                                                                             \
-    (sum) += d * d
+    (sum) = KERNEL_FUSED(d, d, sum)
 #define DISTANCE_ADD_DIFFERENCE(sum, x, y) ((sum) += KERNEL(magnitude)((x) - (y)))
 
 KERNEL_TARGET static void KERNEL(many_dot)(const uint8_t *items, const double *reals, int64_t stride_nelem,
