@@ -436,6 +436,7 @@ def test_texts_of_strangers_do_not_command_the_terminal(terminal, folder):
         assert "^[]0;owned^G^[[31mred^M\\x9b2J^?" in shown and "^[[^G" in shown
         assert not {"\x1b]", "\x07", "\x9b", "\x1b[31m"} & set(re.findall("\x1b\\]|\x07|\x9b|\x1b\\[31m", shown))
     t.ask(".mode list")
+    t.ask(".headers off")
     t.ask(".once out")
     t.ask("SELECT value FROM npy_rows('bad.npy');")
     t.type(".quit\n")

@@ -85,6 +85,13 @@ where the rows fit the terminal, and one value on each line where they do not. `
 a terminal at first, and `list` elsewhere, as in sqlite3.
 """
 
+FUNCTIONS_TEXT = """\
+Tables of npyext: npy_meta('runs/**') lists arrays; npy_rows and npy_elements read them; npy_stats,
+npy_quantile, npy_histogram, npy_unique, npy_compare and npy_nearest measure them; npz_members,
+ten_arrays, tar_members and npy_globals look into files. All are in pragma_module_list, other
+functions in pragma_function_list; docs/reference.md describes them.
+"""
+
 ENVIRONMENT = [
     ("NPYEXT_HISTORY", "the file that keeps what was typed; ~/.npyext_history by default, and empty for none"),
 ]
@@ -101,8 +108,10 @@ def usage():
 def commands(pattern=None):
     """The lines of `.help`; of `.help PATTERN` those of the commands that begin with it, or else hold it."""
     if pattern is None:
-        return _table(COMMANDS, 0, 24) + "\n" + MODES_TEXT
+        return _table(COMMANDS, 0, 24) + "\n" + MODES_TEXT + "\n" + FUNCTIONS_TEXT
     word = pattern.lstrip(".")
+    if word.startswith(("np", "ten_", "tar_")):
+        return FUNCTIONS_TEXT
     found = [row for row in COMMANDS if row[0][1:].startswith(word)] or [row for row in COMMANDS if word in " ".join(row)]
     modes = "\n" + MODES_TEXT if any(row[0].startswith(".mode") for row in found) and len(found) == 1 else ""
     return _table(found, 0, 24) + modes

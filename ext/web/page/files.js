@@ -21,7 +21,7 @@ async function entryFiles(entry) {
 async function dropped(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   if (entries.length === 0) return [...transfer.files].map((blob) => ({ path: blob.name, blob }));
-  return (await Promise.all(entries.map(entryFiles))).flat();
+  return (await Promise.all(entries.map(entryFiles))).flat().sort((a, b) => (a.path < b.path ? -1 : 1)); // a folder has no order
 }
 
 async function takeChosen({ target }) {

@@ -258,9 +258,9 @@ function takeMade(list) {
 
 const hasArrays = (path) => /\.(np[yz]|ten|tar|tar\.gz|tgz|safetensors|gguf|pth?|pkl|joblib)$/i.test(path);
 
-/** [{ path, blob }] are added, in the order of their paths; the first with arrays is chosen. */
+/** [{ path, blob }] are added; the first that may have arrays is chosen. */
 export async function add(list) {
-  const added = list.filter(({ path }) => path !== '').sort((a, b) => (a.path < b.path ? -1 : 1));
+  const added = list.filter(({ path }) => path !== '');
   if (added.length === 0) return;
   if (document.body.dataset.state !== 'ready') {
     showError('A query is at work: stop it first, then add the files.');
