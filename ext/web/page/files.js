@@ -6,6 +6,9 @@ const [drop, chooser, folderChooser] = ['drop', 'chooser', 'folder-chooser'].map
 
 const ALL_FILES = '**/*.{npy,npz,ten,tar,tar.gz,tgz,safetensors,gguf,pt,pth,pkl,joblib}';
 
+/** A folder has no order of its own. */
+const byPath = (a, b) => (a.path < b.path ? -1 : 1);
+
 /** [{ path, blob }] of an entry of the file system, folders with all that is in them. */
 async function entryFiles(entry) {
   if (entry.isFile) return [{ path: entry.fullPath.replace(/^\/+/, ''), blob: await new Promise((resolve, reject) => entry.file(resolve, reject)) }];
@@ -21,13 +24,13 @@ async function entryFiles(entry) {
 async function dropped(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   if (entries.length === 0) return [...transfer.files].map((blob) => ({ path: blob.name, blob }));
-  return (await Promise.all(entries.map(entryFiles))).flat().sort((a, b) => (a.path < b.path ? -1 : 1)); // a folder has no order
+  return (await Promise.all(entries.map(entryFiles))).flat().sort(byPath);
 }
 
 async function takeChosen({ target }) {
   const list = [...target.files].map((blob) => ({ path: blob.webkitRelativePath || blob.name, blob }));
   target.value = ''; // so that the same file can be chosen again
-  await add(list);
+  await add(target === folderChooser ? list.sort(byPath) : list);
 }
 
 function listen() {

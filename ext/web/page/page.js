@@ -215,7 +215,7 @@ async function stop() {
 function fileLine(path, { blob, isMade }) {
   const chooses = made('input', { type: 'radio', name: 'file', value: path, onchange: () => choose(path) });
   const line = made('li');
-  line.append(made('label', {}, chooses, ` ${path}`));
+  line.append(made('label', {}, chooses, made('span', { textContent: path })));
   if (blob) line.append(made('span', { className: 'quiet', textContent: size(blob.size) }));
   if (isMade) line.append(made('a', { href: URL.createObjectURL(blob), download: path.split('/').pop(), textContent: 'Download', ariaLabel: `Download ${path}` }));
   line.append(made('button', { type: 'button', textContent: 'Remove', ariaLabel: `Remove ${path}`, onclick: () => remove(path) }));
