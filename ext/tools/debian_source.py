@@ -62,7 +62,7 @@ def files():
 
 def version():
     found = re.search(r'NPYEXT_VERSION "([^"]+)"', read("ext", "core", "version.h"))[1]
-    # A pre-release comes before its release: 0.3.0-rc1 is Debian's 0.2.0~rc1.
+    # A pre-release comes before its release: 0.3.0-rc1 is Debian's 0.3.0~rc1.
     return found.replace("-", "~")
 
 

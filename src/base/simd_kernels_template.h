@@ -16,10 +16,10 @@
  *     KERNEL_NBYTES       of a vector of doubles; such vectors are GNU C's
  *     KERNEL_LESSER(x, y),
  *     KERNEL_GREATER(x, y) of two of them, lane by lane, and y where x is NaN
- *     KERNEL_FUSED(x, y, z) x * y + z in one rounding, where the processor has that, and whatever the
- * compiler makes of the expression: bits must not depend on its options KERNEL_ITEM         the type of the
- * items KERNEL(reals)       a vector of doubles; KERNEL(masks) of 64-bit integers KERNEL(load)(items) a
- * vector of doubles of the items there
+ *     KERNEL_FUSED(x, y, z) x * y + z, in one rounding where KERNEL_TARGET has that
+ *     KERNEL_ITEM         the type of the items
+ *     KERNEL(reals)       a vector of doubles; KERNEL(masks) of 64-bit integers
+ *     KERNEL(load)(items) a vector of doubles of the items there
  *
  * and with what most kernels need of vectors: KERNEL(load_reals), KERNEL(magnitude), KERNEL(are_finite) and
  * KERNEL(two_sum) of simd_items_template.h.

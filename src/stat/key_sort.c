@@ -26,6 +26,16 @@ enum {
     POLL_NKEYS = 1 << 20, /* a few milliseconds' work */
 };
 
+void npyx_keys_range(const uint64_t *keys, int64_t n, uint64_t *least, uint64_t *greatest) {
+    uint64_t low = UINT64_MAX, high = 0;
+    for (int64_t i = 0; i < n; i++) {
+        low = keys[i] < low ? keys[i] : low;
+        high = keys[i] > high ? keys[i] : high;
+    }
+    *least = low;
+    *greatest = high;
+}
+
 /* ---- a piece ---- */
 
 typedef struct key_piece {
@@ -86,12 +96,9 @@ typedef struct piece_heaps {
 } piece_heaps;
 
 static piece_heaps piece_heaps_of(const key_piece *piece) {
-    uint64_t least = UINT64_MAX, greatest = 0;
+    uint64_t least, greatest;
     int nbits = 1;
-    for (int64_t i = 0; i < piece->n; i++) {
-        least = piece->keys[i] < least ? piece->keys[i] : least;
-        greatest = piece->keys[i] > greatest ? piece->keys[i] : greatest;
-    }
+    npyx_keys_range(piece->keys, piece->n, &least, &greatest);
     while (nbits < HEAPS_MOST_NBITS && piece->n >> nbits > HEAP_NKEYS)
         nbits++;
     const int all_nbits = 64 - __builtin_clzll((greatest - least) | 1);

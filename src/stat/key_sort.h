@@ -6,6 +6,9 @@
 
 #include "base/host.h"
 
+/* The least and the greatest of n keys, of which there is one at least. */
+void npyx_keys_range(const uint64_t *keys, int64_t n, uint64_t *least, uint64_t *greatest);
+
 /* Sorts n keys; room: for as many. No order of the keys makes it slow. If there are many keys, it takes
  * about a megabyte more, and threads. Polls the host. After NPYX_NOMEM or NPYX_INTERRUPTED the keys are
  * undefined. */

@@ -1,5 +1,7 @@
 #include "unique.h"
 
+#include "key_sort.h"
+
 /* Of a block's table: places, keys at most, and keys that come at a time. */
 #define UNIQUE_NPLACES     (1 << NPYX_UNIQUE_NBITS)
 #define UNIQUE_MOST_N      (UNIQUE_NPLACES / 2)
@@ -42,11 +44,8 @@ static void unique_count_key(const npyx_unique *unique, uint64_t key, uint32_t p
 /* Decides by a block's first keys where its places begin. */
 static void unique_place_near(const uint64_t *keys, int64_t n, unique_block *block) {
     const uint64_t below = UNIQUE_NPLACES / 2;
-    uint64_t least = UINT64_MAX, greatest = 0;
-    for (int64_t i = 0; i < n; i++) {
-        least = keys[i] < least ? keys[i] : least;
-        greatest = keys[i] > greatest ? keys[i] : greatest;
-    }
+    uint64_t least, greatest;
+    npyx_keys_range(keys, n, &least, &greatest);
     block->has_near = greatest - least < below;
     block->base = least < below ? 0 : least - below;
 }
