@@ -29,8 +29,9 @@ enum { NPYX_AVX512_NBYTES = 64 }; /* of the widest vectors, wherever this is com
  * NPYX_WITH_AVX2 marks a function that may use AVX2, and with _FMA multiply and add in one rounding. Where
  * there is no AVX2 these are ordinary kernels, which nothing calls.
  *
- * LESSER and GREATER choose between vectors of doubles lane by lane, and y where one is NaN, as MINPD and
- * MAXPD do. The PORTABLE ones have 16 bytes.
+ * ADD_TOTALS adds the lanes of four vectors of doubles to a sum each. LESSER and GREATER choose between
+ * vectors of doubles lane by lane, and y where one is NaN, as MINPD and MAXPD do. The PORTABLE ones have 16
+ * bytes.
  */
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
@@ -53,6 +54,22 @@ static inline npyx_simd npyx_simd_here(void) {
 /* Four items as doubles: gcc 12 splits __builtin_convertvector of these, through memory. */
 #define NPYX_AVX2_LOAD_F32(items) _mm256_cvtps_pd(_mm_loadu_ps((const void *)(items)))
 #define NPYX_AVX2_LOAD_I32(items) _mm256_cvtepi32_pd(_mm_loadu_si128((const void *)(items)))
+
+/* Adds the lanes of four vectors to a sum each: those of its halves, then of their halves. */
+NPYX_WITH_AVX512 static inline void npyx_avx512_add_totals(const __m512d *x, double *sums) {
+    const __m512d a = _mm512_shuffle_f64x2(x[0], x[1], 0x44) + _mm512_shuffle_f64x2(x[0], x[1], 0xee);
+    const __m512d b = _mm512_shuffle_f64x2(x[2], x[3], 0x44) + _mm512_shuffle_f64x2(x[2], x[3], 0xee);
+    const __m512d pairs = _mm512_shuffle_f64x2(a, b, 0x88) + _mm512_shuffle_f64x2(a, b, 0xdd);
+    const __m512d totals = pairs + _mm512_permute_pd(pairs, 0x55);
+    const __m512d packed = _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6), totals);
+    _mm256_storeu_pd(sums, _mm256_loadu_pd(sums) + _mm512_castpd512_pd256(packed));
+}
+NPYX_WITH_AVX2 static inline void npyx_avx2_add_totals(const __m256d *x, double *sums) {
+    const __m256d a = _mm256_permute2f128_pd(x[0], x[1], 0x20) + _mm256_permute2f128_pd(x[0], x[1], 0x31);
+    const __m256d b = _mm256_permute2f128_pd(x[2], x[3], 0x20) + _mm256_permute2f128_pd(x[2], x[3], 0x31);
+    const __m256d totals = _mm256_unpacklo_pd(a, b) + _mm256_unpackhi_pd(a, b);
+    _mm256_storeu_pd(sums, _mm256_loadu_pd(sums) + _mm256_permute4x64_pd(totals, 0xd8));
+}
 #define NPYX_BY_SIMD(simd, portable, avx2, avx512)                                                           \
     ((simd) == NPYX_SIMD_AVX512 ? (avx512) : (simd) == NPYX_SIMD_AVX2 ? (avx2) : (portable))
 #else

@@ -9,6 +9,10 @@
 #define KERNEL_TEMPLATE "stat/distance_kernels_template.h"
 #include "base/simd_kernels_template.h"
 
+/* Four rows are summed up, and two distances made, at a time. */
+enum { DISTANCE_MOST_N = NPYX_DISTANCE_NROWS * NPYX_DISTANCE_NMANY + 4 };
+
+_Static_assert(NPYX_DISTANCE_NMANY == 4, "two pairs; and the lanes of four vectors are added together");
 _Static_assert(NPYX_DISTANCE_UNIT == 4 * NPYX_AVX512_NBYTES / 8, "a round of the widest vectors is a unit");
 
 /* For f8 and f4; none for other types. */
@@ -48,86 +52,176 @@ npyx_status npyx_distance_check(const npyx_dtype *dtype, npyx_error *error) {
 }
 
 void npyx_vector_measure(npyx_vector *vector) {
-    npyx_distance_sums sums = {0};
-    distance_kernels_of(NPYX_COSINE, NPYX_F8)
-        .one((const uint8_t *)vector->reals, vector->reals, npyx_distance_padded(vector->nelem), &sums);
-    vector->norm = sqrt(sums.squares);
-}
-
-/* Adds items that the kernels do not accept as they are, with zeros after the last. */
-static void distance_add_widened(npyx_metric metric, const npyx_dtype *dtype, const uint8_t *items,
-                                 const double *reals, int64_t nelem, npyx_distance_sums *sums) {
-    npyx_distance_kernel *kernel = distance_kernels_of(metric, NPYX_F8).one;
-    double widened[NPYX_WIDENED_NELEM_MOST + NPYX_BLOCK_NELEM];
-    for (int64_t n; nelem > 0; nelem -= n, reals += n, items += n * dtype->itemsize) {
-        n = nelem < NPYX_WIDENED_NELEM ? nelem : NPYX_WIDENED_NELEM;
-        npyx_block_reals(dtype->type, dtype->is_big_endian, items, (size_t)dtype->itemsize, (size_t)n,
-                         widened);
-        for (int64_t i = n; i < npyx_distance_padded(n); i++)
-            widened[i] = 0;
-        kernel((const uint8_t *)widened, reals, npyx_distance_padded(n), sums);
-    }
-}
-
-/* root: of the sum of the squares of the items, for NPYX_COSINE. */
-static inline double distance_of_sum(npyx_metric metric, double sum, double root, const npyx_vector *vector) {
-    switch (metric) {
-    case NPYX_EUCLIDEAN: return sqrt(sum);
-    case NPYX_HAMMING: return sum / (double)vector->nelem;
-    case NPYX_DOT: return -sum;
-    case NPYX_COSINE: {
-        double distance = 1 - sum / (root * vector->norm);
-        return distance < 0 ? 0 : distance; /* below only by rounding */
-    }
-    default: return sum;
-    }
+    double products[4] = {0}, squares[4] = {0};
+    const npyx_distance_task task = {.items = (const uint8_t *)vector->reals,
+                                     .nrows = 1,
+                                     .reals = vector->reals,
+                                     .nelem = npyx_distance_padded(vector->nelem),
+                                     .sums = products,
+                                     .squares = squares};
+    distance_kernels_of(NPYX_COSINE, NPYX_F8).one(&task);
+    vector->norm = sqrt(squares[0]);
 }
 
 npyx_ruler npyx_ruler_of(npyx_metric metric, const npyx_dtype *dtype) {
-    npyx_ruler ruler = {.metric = metric, .dtype = dtype};
+    npyx_ruler ruler = {.metric = metric, .dtype = dtype, .widened = distance_kernels_of(metric, NPYX_F8)};
     if (npyx_dtype_is_native(dtype))
         ruler.kernels = distance_kernels_of(metric, dtype->type);
     return ruler;
 }
 
-/* Adds the items from number nwhole on. */
-static void distance_add_rest(const npyx_ruler *ruler, const uint8_t *items, int64_t nwhole,
-                              const npyx_vector *vector, npyx_distance_sums *sums) {
-    if (nwhole < vector->nelem)
-        distance_add_widened(ruler->metric, ruler->dtype, items + nwhole * ruler->dtype->itemsize,
-                             vector->reals + nwhole, vector->nelem - nwhole, sums);
+/* ---- rows ---- */
+
+/* Items of a row that the kernels accept as they are. */
+static int64_t distance_nwhole(const npyx_ruler *ruler, int64_t nelem) {
+    return ruler->kernels.one == NULL ? 0 : nelem / NPYX_DISTANCE_UNIT * NPYX_DISTANCE_UNIT;
+}
+
+int64_t npyx_distance_nrows(const npyx_ruler *ruler, int64_t nelem) {
+    const int64_t rest_nelem = npyx_distance_padded(nelem - distance_nwhole(ruler, nelem));
+    const int64_t nfit = rest_nelem == 0 ? NPYX_DISTANCE_NROWS : NPYX_DISTANCE_NWIDENED / rest_nelem;
+    return nfit < 1 ? 1 : nfit < NPYX_DISTANCE_NROWS ? nfit : NPYX_DISTANCE_NROWS;
+}
+
+void npyx_distance_rows_begin(npyx_distance_rows *rows, const npyx_ruler *ruler, const uint8_t *items,
+                              int64_t nrows, int64_t nelem) {
+    rows->ruler = ruler;
+    rows->items = items;
+    rows->row_nbytes = nelem * ruler->dtype->itemsize;
+    rows->nrows = nrows;
+    rows->nelem = nelem;
+    rows->nwhole = distance_nwhole(ruler, nelem);
+    rows->widened_nelem = 0;
+    rows->has_roots = false;
+}
+
+/* The reals of the first row's items from number first on, of which n are wanted; zeros pad the last ones.
+ * Those of the next row are widened_nelem, padded, further on. */
+static const double *distance_widened(npyx_distance_rows *rows, int64_t first, int64_t n) {
+    const npyx_dtype *dtype = rows->ruler->dtype;
+    if (rows->widened_nelem > 0 && first >= rows->widened_first &&
+        first + n <= rows->widened_first + rows->widened_nelem)
+        return rows->widened + (first - rows->widened_first);
+    const int64_t left = rows->nelem - first, room = NPYX_DISTANCE_NWIDENED / rows->nrows;
+    const int64_t nelem = left < room ? left : room, padded = npyx_distance_padded(nelem);
+    for (int64_t row = 0; row < rows->nrows; row++) {
+        double *reals = rows->widened + row * padded;
+        npyx_block_reals(dtype->type, dtype->is_big_endian,
+                         rows->items + row * rows->row_nbytes + first * dtype->itemsize,
+                         (size_t)dtype->itemsize, (size_t)nelem, reals);
+        for (int64_t i = nelem; i < padded; i++)
+            reals[i] = 0;
+    }
+    rows->widened_first = first;
+    rows->widened_nelem = nelem;
+    return rows->widened;
+}
+
+/* Sums up along rows and one or many vectors. */
+static void distance_sum(npyx_distance_rows *rows, const npyx_vector *vectors, int n, double *sums,
+                         double *squares) {
+    const npyx_ruler *ruler = rows->ruler;
+    npyx_distance_task task = {.items = rows->items,
+                               .row_nbytes = rows->row_nbytes,
+                               .nrows = rows->nrows,
+                               .reals = vectors->reals,
+                               .stride_nelem = npyx_distance_padded(rows->nelem),
+                               .nelem = rows->nwhole,
+                               .sums = sums,
+                               .squares = squares};
+    for (int64_t i = 0; i < n * rows->nrows + 3; i++)
+        sums[i] = 0;
+    for (int64_t row = 0; row < rows->nrows + 3 && n == 1; row++)
+        squares[row] = 0;
+    if (rows->nwhole > 0)
+        (n == 1 ? ruler->kernels.one : ruler->kernels.many)(&task);
+    for (int64_t first = rows->nwhole, nelem; first < rows->nelem; first += nelem) {
+        nelem = rows->nelem - first < NPYX_WIDENED_NELEM ? rows->nelem - first : NPYX_WIDENED_NELEM;
+        task.items = (const uint8_t *)distance_widened(rows, first, nelem);
+        task.row_nbytes = npyx_distance_padded(rows->widened_nelem) * (int64_t)sizeof(double);
+        task.reals = vectors->reals + first;
+        task.nelem = npyx_distance_padded(nelem);
+        (n == 1 ? ruler->widened.one : ruler->widened.many)(&task);
+    }
+}
+
+/* ---- distances ---- */
+
+typedef double distance_pair __attribute__((vector_size(16)));
+
+/* Two at a time: a division takes as long as that of one. */
+static inline void distance_finish_pair(const double *sums, distance_pair norms, double *distances) {
+    const distance_pair none = {0}, one = {1, 1};
+    distance_pair pair;
+    memcpy(&pair, sums, sizeof pair);
+    pair = NPYX_GREATER_PORTABLE(none, one - pair / norms); /* below 0 only by rounding; NaN stays */
+    memcpy(distances, &pair, sizeof pair);
+}
+
+static void distance_finish_cosines(const npyx_distance_rows *rows, const npyx_vector *vectors, bool are_many,
+                                    const double *sums, double *distances) {
+    const int64_t nrows = rows->nrows;
+    const double *roots = rows->roots;
+    for (int64_t row = 0; row < nrows && !are_many; row += 2)
+        distance_finish_pair(&sums[row], (distance_pair){roots[row], roots[row + 1]} * vectors->norm,
+                             &distances[row]);
+    if (!are_many)
+        return;
+    const distance_pair low = {vectors[0].norm, vectors[1].norm}, high = {vectors[2].norm, vectors[3].norm};
+    for (int64_t row = 0; row < nrows; row++, sums += 4, distances += 4) {
+        distance_finish_pair(sums, low * roots[row], distances);
+        distance_finish_pair(sums + 2, high * roots[row], distances + 2);
+    }
+}
+
+/* Makes distances of sums. Loops without calls and branches: divisions overlap. */
+static void distance_finish(const npyx_distance_rows *rows, const npyx_vector *vectors, int n,
+                            const double *sums, double *distances) {
+    const int64_t ndistances = n * rows->nrows;
+    switch (rows->ruler->metric) {
+    case NPYX_EUCLIDEAN:
+        for (int64_t i = 0; i < ndistances; i++)
+            distances[i] = sqrt(sums[i]);
+        break;
+    case NPYX_HAMMING:
+        for (int64_t i = 0; i < ndistances; i++)
+            distances[i] = sums[i] / (double)rows->nelem;
+        break;
+    case NPYX_DOT:
+        for (int64_t i = 0; i < ndistances; i++)
+            distances[i] = -sums[i];
+        break;
+    case NPYX_COSINE: distance_finish_cosines(rows, vectors, n > 1, sums, distances); break;
+    default: memcpy(distances, sums, (size_t)ndistances * sizeof *sums);
+    }
+}
+
+/* To one vector, by whose kernel the rows are measured, too. */
+static void distance_to_one(npyx_distance_rows *rows, const npyx_vector *vector, double *distances) {
+    double sums[NPYX_DISTANCE_NROWS + 4], squares[NPYX_DISTANCE_NROWS + 4];
+    distance_sum(rows, vector, 1, sums, squares);
+    for (int64_t row = 0; row <= rows->nrows && rows->ruler->metric == NPYX_COSINE && !rows->has_roots; row++)
+        rows->roots[row] = sqrt(squares[row]);
+    rows->has_roots = true;
+    distance_finish(rows, vector, 1, sums, distances);
+}
+
+int npyx_distances(npyx_distance_rows *rows, const npyx_vector *vectors, int64_t nleft, double *distances) {
+    double sums[DISTANCE_MOST_N], squares[NPYX_DISTANCE_NROWS + 4];
+    const bool are_many = nleft >= NPYX_DISTANCE_NMANY;
+    if (!are_many || (rows->ruler->metric == NPYX_COSINE && !rows->has_roots))
+        distance_to_one(rows, vectors, distances);
+    if (!are_many)
+        return 1;
+    distance_sum(rows, vectors, NPYX_DISTANCE_NMANY, sums, squares);
+    distance_finish(rows, vectors, NPYX_DISTANCE_NMANY, sums, distances);
+    return NPYX_DISTANCE_NMANY;
 }
 
 double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vector) {
-    npyx_distance_sums sums = {0};
-    int64_t nwhole = 0;
-    if (ruler->kernels.one != NULL) {
-        nwhole = vector->nelem / NPYX_DISTANCE_UNIT * NPYX_DISTANCE_UNIT;
-        ruler->kernels.one(items, vector->reals, nwhole, &sums);
-    }
-    distance_add_rest(ruler, items, nwhole, vector, &sums);
-    return distance_of_sum(ruler->metric, sums.sum, sqrt(sums.squares), vector);
-}
-
-void npyx_distances(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vectors, int n,
-                    double *distances) {
-    if (ruler->kernels.many == NULL || n < NPYX_DISTANCE_NMANY) {
-        for (int i = 0; i < n; i++)
-            distances[i] = npyx_distance(ruler, items, &vectors[i]);
-        return;
-    }
-    const int64_t nelem = vectors->nelem, nwhole = nelem / NPYX_DISTANCE_UNIT * NPYX_DISTANCE_UNIT;
-    npyx_distance_sums sums[NPYX_DISTANCE_NMANY] = {{0}};
-    ruler->kernels.many(items, vectors->reals, npyx_distance_padded(nelem), nwhole, sums);
-    for (int i = 0; i < NPYX_DISTANCE_NMANY && nwhole < nelem; i++)
-        distance_add_rest(ruler, items, nwhole, &vectors[i], &sums[i]);
-    const double root = sqrt(sums[0].squares); /* of the items: the same for all */
-#define EACH_DISTANCE(metric)                                                                                \
-    for (int i = 0; i < NPYX_DISTANCE_NMANY; i++)                                                            \
-    distances[i] = distance_of_sum(metric, sums[i].sum, root, &vectors[i])
-    if (ruler->metric == NPYX_COSINE) /* a loop without calls and branches: divisions overlap */
-        EACH_DISTANCE(NPYX_COSINE);
-    else
-        EACH_DISTANCE(ruler->metric);
-#undef EACH_DISTANCE
+    npyx_distance_rows rows;
+    double distances[2];
+    npyx_distance_rows_begin(&rows, ruler, items, 1, vector->nelem);
+    distance_to_one(&rows, vector, distances);
+    return distances[0];
 }

@@ -27,17 +27,17 @@ npyx_status npyx_metric_parse(const char *text, size_t nbytes, npyx_metric *metr
 /* Whether items can be taken as doubles. NPYX_INVALID says why not. */
 npyx_status npyx_distance_check(const npyx_dtype *dtype, npyx_error *error);
 
-/* What is gathered along both vectors. */
-typedef struct npyx_distance_sums {
-    double sum;     /* of products, squares, differences, unequal items; or the greatest difference */
-    double squares; /* of the items of the first vector, for NPYX_COSINE */
-} npyx_distance_sums;
-
 enum { NPYX_DISTANCE_UNIT = 32 /* kernels take a multiple of it: four vectors of AVX-512 */ };
 
 /* How many doubles a vector of nelem has: zeros pad it, which change no sum. */
 static inline int64_t npyx_distance_padded(int64_t nelem) {
     return (nelem + NPYX_DISTANCE_UNIT - 1) / NPYX_DISTANCE_UNIT * NPYX_DISTANCE_UNIT;
+}
+
+/* The first of the doubles in a block of NPYX_DISTANCE_UNIT more where vectors are loaded fastest: none of
+ * the widest lies across two cache lines. */
+static inline double *npyx_distance_aligned(void *block) {
+    return (double *)(((uintptr_t)block + NPYX_AVX512_NBYTES - 1) / NPYX_AVX512_NBYTES * NPYX_AVX512_NBYTES);
 }
 
 /* A vector that others are compared with. */
@@ -52,20 +52,30 @@ void npyx_vector_measure(npyx_vector *vector);
 
 /* ---- the kernels, for the current processor ---- */
 
-/* Adds nelem items, a multiple of NPYX_DISTANCE_UNIT, in the host's byte order, at any alignment. */
-typedef void npyx_distance_kernel(const uint8_t *items, const double *reals, int64_t nelem,
-                                  npyx_distance_sums *sums);
+enum {
+    NPYX_DISTANCE_NMANY = 4,  /* vectors that a kernel takes at once */
+    NPYX_DISTANCE_NROWS = 64, /* rows, at most */
+    NPYX_DISTANCE_NWIDENED = 2048
+};
 
-enum { NPYX_DISTANCE_NMANY = 4 };
+/* Rows, and one or NPYX_DISTANCE_NMANY vectors that each of them is compared with. */
+typedef struct npyx_distance_task {
+    const uint8_t *items; /* of the first row, in the host's byte order, at any alignment */
+    int64_t row_nbytes, nrows;
+    const double *reals;  /* of the first vector */
+    int64_t stride_nelem; /* from one vector to the next */
+    int64_t nelem;        /* of each row; a multiple of NPYX_DISTANCE_UNIT */
+    double *sums; /* of products, squares, differences, unequal items, or the greatest difference; by row and
+                   * vector, with room for three more rows */
+    double *squares; /* by row: sums of the squares of its items, if one vector is compared by cosine */
+} npyx_distance_task;
 
-/* The same for NPYX_DISTANCE_NMANY vectors of reals, each of which begins stride_nelem after the last one. */
-typedef void npyx_distance_many_kernel(const uint8_t *items, const double *reals, int64_t stride_nelem,
-                                       int64_t nelem, npyx_distance_sums *sums);
+/* Adds to the sums. */
+typedef void npyx_distance_kernel(const npyx_distance_task *task);
 
 /* Of a metric and a type of items. */
 typedef struct npyx_distance_kernels {
-    npyx_distance_kernel *one;
-    npyx_distance_many_kernel *many; /* NULL for metrics that have none */
+    npyx_distance_kernel *one, *many;
 } npyx_distance_kernels;
 
 /* ---- distances ---- */
@@ -75,15 +85,39 @@ typedef struct npyx_ruler {
     npyx_metric metric;
     const npyx_dtype *dtype;       /* borrowed */
     npyx_distance_kernels kernels; /* for items as they are; none: they are widened first */
+    npyx_distance_kernels widened; /* for doubles */
 } npyx_ruler;
 
 npyx_ruler npyx_ruler_of(npyx_metric metric, const npyx_dtype *dtype);
 
+/* Rows of nelem items, side by side, while they are compared with vectors of as many. What these have in
+ * common is done once: items that the kernels do not accept are widened, and rows are measured. */
+typedef struct npyx_distance_rows {
+    const npyx_ruler *ruler; /* borrowed, as are the items */
+    const uint8_t *items;
+    int64_t row_nbytes, nrows, nelem;
+    /* private */
+    int64_t nwhole;                       /* items that the kernels accept as they are; the rest is widened */
+    int64_t widened_first, widened_nelem; /* of each row: what is in widened, by row */
+    _Alignas(NPYX_AVX512_NBYTES) double widened[NPYX_DISTANCE_NWIDENED +
+                                                64]; /* the last block of conversions may end beyond it */
+    bool has_roots;
+    double roots[NPYX_DISTANCE_NROWS + 1]; /* of the sums of squares, for NPYX_COSINE */
+} npyx_distance_rows;
+
+/* How many rows of nelem items may be compared at once: at least one. */
+int64_t npyx_distance_nrows(const npyx_ruler *ruler, int64_t nelem);
+
+/* Begins with as many rows as npyx_distance_nrows allows, or fewer. */
+void npyx_distance_rows_begin(npyx_distance_rows *rows, const npyx_ruler *ruler, const uint8_t *items,
+                              int64_t nrows, int64_t nelem);
+
+/* The distances to some vectors, of nleft (at least one) that are as many reals apart as they have when
+ * padded: by row and vector, in room for NPYX_DISTANCE_NROWS times NPYX_DISTANCE_NMANY. To how many: one, or
+ * NPYX_DISTANCE_NMANY. */
+int npyx_distances(npyx_distance_rows *rows, const npyx_vector *vectors, int64_t nleft, double *distances);
+
 /* The distance of items, side by side, to a vector of as many; NaN if there is none. */
 double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vector);
-
-/* The distances to n vectors, which are as many reals apart as they have when padded. */
-void npyx_distances(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vectors, int n,
-                    double *distances);
 
 #endif

@@ -5,6 +5,9 @@
  * (many queries, a large k), the caller does it all, and polls the host now and then. With max_distance,
  * blocks usually have few hits, whatever k: the caller does only those that have more than there is room for.
  * The nearest rows are the same set, however they are found.
+ *
+ * A block that is begun later passes over what is farther than the farthest hit so far: the threads read how
+ * far that is while the caller changes it, and any of its values will do.
  */
 #include "nearest.h"
 
@@ -86,6 +89,14 @@ static npyx_status nearest_append(npyx_nearest *nearest, npyx_hits *hits, npyx_h
     return NPYX_OK;
 }
 
+/* Tells the threads how far a query's hits go. 32 bits change at once everywhere; they are rounded up. */
+static void nearest_set_bound(npyx_nearest *nearest, int64_t query, double distance) {
+    float bound = (float)distance;
+    if ((double)bound < distance)
+        bound = nextafterf(bound, INFINITY);
+    __atomic_store(&nearest->bounds[query], &bound, __ATOMIC_RELAXED);
+}
+
 /* Offers a row to a query. */
 static npyx_status nearest_offer(nearest_pass *pass, int64_t query, double distance, int64_t row,
                                  const uint8_t *bytes, npyx_error *error) {
@@ -100,12 +111,16 @@ static npyx_status nearest_offer(nearest_pass *pass, int64_t query, double dista
     if (hits->n == nearest->k) {
         npyx_free(nearest->host, hits->items[0].bytes);
         nearest_sink(hits->items, hits->n, hit);
-        return NPYX_OK;
+    } else {
+        npyx_status status = nearest_append(nearest, hits, hit, error);
+        if (status != NPYX_OK) {
+            npyx_free(nearest->host, hit.bytes);
+            return status;
+        }
     }
-    npyx_status status = nearest_append(nearest, hits, hit, error);
-    if (status != NPYX_OK)
-        npyx_free(nearest->host, hit.bytes);
-    return status;
+    if (hits->n == nearest->k)
+        nearest_set_bound(nearest, query, hits->items[0].distance);
+    return NPYX_OK;
 }
 
 /* ---- queries ---- */
@@ -157,6 +172,7 @@ static npyx_status nearest_measure(npyx_nearest *nearest, int64_t nqueries, npyx
     while (nearest->nqueries < nqueries) {
         const int64_t i = nearest->nqueries++;
         nearest->hits[i] = (npyx_hits){0};
+        nearest_set_bound(nearest, i, nearest->max_distance);
         nearest->queries[i] = (npyx_vector){.reals = nearest->reals + i * padded, .nelem = nearest->width};
         npyx_vector_measure(&nearest->queries[i]);
         nreals += padded;
@@ -173,19 +189,18 @@ npyx_status npyx_nearest_begin(npyx_nearest *nearest, npyx_source *source, const
     int64_t nqueries = 0;
     NPYX_TRY(nearest_check_queries(nearest, view, &nqueries, error));
     /* nothing is cleared at once: of a million queries that takes a tenth of a second */
-    nearest->reals = npyx_alloc_array(nearest->host, nqueries * npyx_distance_padded(nearest->width),
-                                      sizeof *nearest->reals);
+    nearest->memory =
+        npyx_alloc_array(nearest->host, nqueries * npyx_distance_padded(nearest->width) + NPYX_DISTANCE_UNIT,
+                         sizeof *nearest->reals);
     nearest->queries = npyx_alloc_array(nearest->host, nqueries, sizeof *nearest->queries);
     nearest->hits = npyx_alloc_array(nearest->host, nqueries, sizeof *nearest->hits);
-    if (nearest->reals == NULL || nearest->queries == NULL || nearest->hits == NULL)
+    nearest->bounds = npyx_alloc_array(nearest->host, nqueries, sizeof *nearest->bounds);
+    if (nearest->memory == NULL || nearest->queries == NULL || nearest->hits == NULL ||
+        nearest->bounds == NULL)
         return npyx_fail_nomem(error);
+    nearest->reals = npyx_distance_aligned(nearest->memory);
     NPYX_TRY(nearest_read_reals(nearest, source, view, error));
     return nearest_measure(nearest, nqueries, error);
-}
-
-/* Queries that are compared with a row at once, of nleft. */
-static int nearest_ntogether(int64_t nleft) {
-    return nleft < NPYX_DISTANCE_NMANY ? (int)nleft : NPYX_DISTANCE_NMANY;
 }
 
 /* ---- blocks by themselves ---- */
@@ -203,10 +218,13 @@ static nearest_local *nearest_local_of(const nearest_pass *pass, void *result, i
     return (nearest_local *)(void *)((uint8_t *)result + nearest_local_off(pass, query));
 }
 
-/* The distance beyond which a row is no hit, as far as the query's heap in the block shows. */
-static double nearest_bound(const nearest_pass *pass, const nearest_local *local) {
-    bool is_full = local->n == pass->capacity && !pass->is_partial;
-    return is_full ? local->hits[0].distance : pass->nearest->max_distance;
+/* The distance beyond which a row is no hit, as far as the blocks that were merged and the query's heap in
+ * this one show. */
+static double nearest_bound(const nearest_pass *pass, int64_t query, const nearest_local *local) {
+    const bool is_full = local->n == pass->capacity && !pass->is_partial;
+    float bound;
+    __atomic_load(&pass->nearest->bounds[query], &bound, __ATOMIC_RELAXED);
+    return is_full && local->hits[0].distance < (double)bound ? local->hits[0].distance : (double)bound;
 }
 
 /* Offers a row of a block, which is within the bound, to a query's heap in it. */
@@ -222,62 +240,80 @@ static void nearest_keep(const nearest_pass *pass, nearest_local *local, double 
         nearest_sink(local->hits, local->n, hit);
 }
 
-/* Compares rows of a block with n queries at once. */
-static void nearest_run_queries(const nearest_pass *pass, const uint8_t *bytes, int64_t begin, int64_t end,
-                                int64_t query, int n, void *result) {
-    const int64_t row_nbytes = pass->reader.row_nbytes;
-    nearest_local *locals[NPYX_DISTANCE_NMANY];
-    double distances[NPYX_DISTANCE_NMANY], bounds[NPYX_DISTANCE_NMANY];
-    for (int i = 0; i < n; i++) {
-        locals[i] = nearest_local_of(pass, result, query + i);
-        bounds[i] = nearest_bound(pass, locals[i]);
-    }
-    for (int64_t row = begin; row < end; row++) {
-        npyx_distances(&pass->ruler, bytes + row * row_nbytes, &pass->nearest->queries[query], n, distances);
-        for (int i = 0; i < n; i++) {
-            if (!(distances[i] <= bounds[i])) /* NaN, too */
-                continue;
-            nearest_keep(pass, locals[i], distances[i], row);
-            bounds[i] = nearest_bound(pass, locals[i]);
-        }
+/* Offers the rows of a part of a block to a query's heap in it. first: the part's first row; step: from a
+ * row's distance to the next one's. */
+static void nearest_run_query(const nearest_pass *pass, int64_t first, int64_t nrows, const double *distances,
+                              int64_t step, int64_t query, nearest_local *local) {
+    double bound = nearest_bound(pass, query, local);
+    for (int64_t row = 0; row < nrows; row++) {
+        const double distance = distances[row * step];
+        if (!(distance <= bound)) /* NaN, too */
+            continue;
+        nearest_keep(pass, local, distance, first + row);
+        bound = nearest_bound(pass, query, local);
     }
 }
 
-/* Builds a block's heaps, in any thread. A few rows are compared with all queries before the next ones are: a
- * first-level cache holds them, and some queries. */
+/* Rows that are compared with some queries before others are taken: a first-level cache holds both. */
+static int64_t nearest_part_nrows(const nearest_pass *pass) {
+    const int64_t nfit = NPYX_NEAREST_ROWS_NBYTES / pass->reader.row_nbytes;
+    const int64_t most = npyx_distance_nrows(&pass->ruler, pass->nearest->width);
+    return nfit < 1 ? 1 : nfit < most ? nfit : most;
+}
+
+/* Builds a block's heaps, in any thread. */
 static void nearest_run(const void *ctx, int64_t first, const uint8_t *bytes, size_t nbytes, void *result) {
     (void)first;
     const nearest_pass *pass = ctx;
+    const npyx_nearest *nearest = pass->nearest;
     const int64_t row_nbytes = pass->reader.row_nbytes, nrows = (int64_t)nbytes / row_nbytes;
-    const int64_t nfit = NPYX_NEAREST_ROWS_NBYTES / row_nbytes, npart = nfit > 1 ? nfit : 1;
-    const int64_t nqueries = pass->nearest->nqueries;
-    for (int64_t query = 0; query < nqueries; query++)
+    const int64_t most = nearest_part_nrows(pass);
+    double distances[NPYX_DISTANCE_NROWS * NPYX_DISTANCE_NMANY];
+    npyx_distance_rows rows;
+    for (int64_t query = 0; query < nearest->nqueries; query++)
         nearest_local_of(pass, result, query)->n = 0;
-    for (int64_t begin = 0; begin < nrows; begin += npart) {
-        const int64_t end = begin + npart < nrows ? begin + npart : nrows;
-        for (int64_t query = 0, n; query < nqueries; query += n) {
-            n = nearest_ntogether(nqueries - query);
-            nearest_run_queries(pass, bytes, begin, end, query, (int)n, result);
+    for (int64_t begin = 0, npart; begin < nrows; begin += npart) {
+        npart = nrows - begin < most ? nrows - begin : most;
+        npyx_distance_rows_begin(&rows, &pass->ruler, bytes + begin * row_nbytes, npart, nearest->width);
+        for (int64_t query = 0, n; query < nearest->nqueries; query += n) {
+            n = npyx_distances(&rows, &nearest->queries[query], nearest->nqueries - query, distances);
+            for (int64_t i = 0; i < n; i++)
+                nearest_run_query(pass, begin, npart, distances + i, n, query + i,
+                                  nearest_local_of(pass, result, query + i));
         }
     }
 }
 
-/* ---- or row by row ---- */
+/* ---- or by the caller ---- */
+
+/* Offers rows of the block to n queries, given the distances by row and query. */
+static npyx_status nearest_add_part(nearest_pass *pass, int64_t begin, int64_t npart, int64_t query,
+                                    int64_t n, const double *distances, npyx_error *error) {
+    const npyx_reader *reader = &pass->reader;
+    for (int64_t row = begin; row < begin + npart; row++) {
+        for (int64_t i = 0; i < n; i++, distances++)
+            NPYX_TRY(nearest_offer(pass, query + i, *distances, reader->first_row + row,
+                                   reader->rows + row * reader->row_nbytes, error));
+    }
+    return NPYX_OK;
+}
 
 /* Offers the rows of the block to the queries from number first on, before end. */
 static npyx_status nearest_add_block(nearest_pass *pass, int64_t first, int64_t end, npyx_error *error) {
     const npyx_nearest *nearest = pass->nearest;
     const npyx_reader *reader = &pass->reader;
+    const int64_t most = nearest_part_nrows(pass);
     int64_t nitems = 0;
-    double distances[NPYX_DISTANCE_NMANY];
-    for (int64_t row = 0; row < reader->nrows_read; row++) {
-        const uint8_t *bytes = reader->rows + row * reader->row_nbytes;
-        for (int64_t query = first; query < end; query += NPYX_DISTANCE_NMANY) {
-            const int n = nearest_ntogether(end - query);
-            npyx_distances(&pass->ruler, bytes, &nearest->queries[query], n, distances);
-            for (int i = 0; i < n; i++)
-                NPYX_TRY(nearest_offer(pass, query + i, distances[i], reader->first_row + row, bytes, error));
-            nitems += n * (nearest->width + NEAREST_OFFER_NITEMS);
+    double distances[NPYX_DISTANCE_NROWS * NPYX_DISTANCE_NMANY];
+    npyx_distance_rows rows;
+    for (int64_t begin = 0, npart; begin < reader->nrows_read; begin += npart) {
+        npart = reader->nrows_read - begin < most ? reader->nrows_read - begin : most;
+        npyx_distance_rows_begin(&rows, &pass->ruler, reader->rows + begin * reader->row_nbytes, npart,
+                                 nearest->width);
+        for (int64_t query = first, n; query < end; query += n) {
+            n = npyx_distances(&rows, &nearest->queries[query], end - query, distances);
+            NPYX_TRY(nearest_add_part(pass, begin, npart, query, n, distances, error));
+            nitems += npart * n * (nearest->width + NEAREST_OFFER_NITEMS);
             if (nitems < NEAREST_POLL_NITEMS)
                 continue;
             nitems = 0;
@@ -399,7 +435,8 @@ void npyx_nearest_clear(npyx_nearest *nearest) {
         npyx_free(host, nearest->hits[query].items);
     }
     npyx_free(host, nearest->hits);
+    npyx_free(host, nearest->bounds);
     npyx_free(host, nearest->queries);
-    npyx_free(host, nearest->reals);
+    npyx_free(host, nearest->memory);
     *nearest = (npyx_nearest){.host = host};
 }

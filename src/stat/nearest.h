@@ -31,8 +31,10 @@ typedef struct npyx_nearest {
     int64_t nadmitted;       /* hits ever admitted: shows whether an array brought any */
     /* private */
     int64_t nhits; /* of all queries */
+    float *bounds; /* by query: no row that is farther is a hit; atomic */
     npyx_vector *queries;
-    double *reals;
+    void *memory;
+    double *reals; /* in it, aligned */
 } npyx_nearest;
 
 /* A k: all hits within max_distance. */

@@ -146,8 +146,9 @@ def test_queries_together_have_the_bits_of_each_alone(connect, metric):
     """Several are compared with a row at once (NPYX_DISTANCE_NMANY)."""
     db, rng = connect(), seeded_generator()
     for dtype in ("f4", "f8", "f2", "<i4", ">f4"):
-        for width in (1, 31, 32, 33, 64, 100, int(rng.integers(1, 300))):
-            rows = (rng.normal(size=(41, width)) * 100).astype(dtype)
+        # rows of 700 are widened two at a time, those of 5,000 in three parts (NPYX_DISTANCE_NWIDENED)
+        for width in (1, 31, 32, 33, 64, 100, 700, 5000, int(rng.integers(1, 300))):
+            rows = (rng.normal(size=(9 if width > 300 else 41, width)) * 100).astype(dtype)
             queries = (rng.normal(size=(int(rng.integers(2, 12)), width)) * 100).astype("f4")
             rows[7], queries[1] = rows[3], rows[3]
             together = nearest(db, npy_bytes(rows), queries, k=41, metric=metric)
