@@ -25,6 +25,13 @@ enum { NPYX_AVX512_NBYTES = 64 }; /* of the widest vectors, wherever this is com
 /* Lane by lane: C's isnan accepts no vector. */
 #define NPYX_ARE_NAN(x) ((x) != (x))
 
+typedef double npyx_pair __attribute__((vector_size(16)));
+
+static inline void npyx_portable_add_totals(const npyx_pair *x, double *sums) {
+    for (int i = 0; i < 4; i++)
+        sums[i] += x[i][0] + x[i][1];
+}
+
 /*
  * NPYX_WITH_AVX2 marks a function that may use AVX2, and with _FMA multiply and add in one rounding. Where
  * there is no AVX2 these are ordinary kernels, which nothing calls.
@@ -80,7 +87,6 @@ static inline npyx_simd npyx_simd_here(void) {
     return NPYX_SIMD_PORTABLE;
 }
 
-typedef double npyx_pair __attribute__((vector_size(16)));
 typedef int64_t npyx_pair_mask __attribute__((vector_size(16)));
 
 static inline npyx_pair npyx_pair_choose(npyx_pair_mask mask, npyx_pair x, npyx_pair y) {

@@ -29,13 +29,11 @@
 
 #define KERNEL_VECTOR portable
 #define KERNEL_TARGET
-#define KERNEL_NBYTES         16
-#define KERNEL_LESSER(x, y)   NPYX_LESSER_PORTABLE(x, y)
-#define KERNEL_GREATER(x, y)  NPYX_GREATER_PORTABLE(x, y)
-#define KERNEL_FUSED(x, y, z) ((x) * (y) + (z))
-#define KERNEL_ADD_TOTALS(x, sums)                                                                           \
-    for (int sum_ = 0; sum_ < 4; sum_++)                                                                     \
-    (sums)[sum_] += (x)[sum_][0] + (x)[sum_][1]
+#define KERNEL_NBYTES              16
+#define KERNEL_LESSER(x, y)        NPYX_LESSER_PORTABLE(x, y)
+#define KERNEL_GREATER(x, y)       NPYX_GREATER_PORTABLE(x, y)
+#define KERNEL_FUSED(x, y, z)      ((x) * (y) + (z))
+#define KERNEL_ADD_TOTALS(x, sums) npyx_portable_add_totals(x, sums)
 #include "simd_types_template.h"
 
 #ifdef NPYX_AVX2_GREATER

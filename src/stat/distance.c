@@ -147,12 +147,10 @@ static void distance_sum(npyx_distance_rows *rows, const npyx_vector *vectors, i
 
 /* ---- distances ---- */
 
-typedef double distance_pair __attribute__((vector_size(16)));
-
 /* Two at a time: a division takes as long as that of one. */
-static inline void distance_finish_pair(const double *sums, distance_pair norms, double *distances) {
-    const distance_pair none = {0}, one = {1, 1};
-    distance_pair pair;
+static inline void distance_finish_pair(const double *sums, npyx_pair norms, double *distances) {
+    const npyx_pair none = {0}, one = {1, 1};
+    npyx_pair pair;
     memcpy(&pair, sums, sizeof pair);
     pair = NPYX_GREATER_PORTABLE(none, one - pair / norms); /* below 0 only by rounding; NaN stays */
     memcpy(distances, &pair, sizeof pair);
@@ -163,11 +161,11 @@ static void distance_finish_cosines(const npyx_distance_rows *rows, const npyx_v
     const int64_t nrows = rows->nrows;
     const double *roots = rows->roots;
     for (int64_t row = 0; row < nrows && !are_many; row += 2)
-        distance_finish_pair(&sums[row], (distance_pair){roots[row], roots[row + 1]} * vectors->norm,
+        distance_finish_pair(&sums[row], (npyx_pair){roots[row], roots[row + 1]} * vectors->norm,
                              &distances[row]);
     if (!are_many)
         return;
-    const distance_pair low = {vectors[0].norm, vectors[1].norm}, high = {vectors[2].norm, vectors[3].norm};
+    const npyx_pair low = {vectors[0].norm, vectors[1].norm}, high = {vectors[2].norm, vectors[3].norm};
     for (int64_t row = 0; row < nrows; row++, sums += 4, distances += 4) {
         distance_finish_pair(sums, low * roots[row], distances);
         distance_finish_pair(sums + 2, high * roots[row], distances + 2);
@@ -220,7 +218,7 @@ int npyx_distances(npyx_distance_rows *rows, const npyx_vector *vectors, int64_t
 
 double npyx_distance(const npyx_ruler *ruler, const uint8_t *items, const npyx_vector *vector) {
     npyx_distance_rows rows;
-    double distances[2];
+    double distances[2] = {0};
     npyx_distance_rows_begin(&rows, ruler, items, 1, vector->nelem);
     distance_to_one(&rows, vector, distances);
     return distances[0];

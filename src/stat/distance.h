@@ -37,7 +37,8 @@ static inline int64_t npyx_distance_padded(int64_t nelem) {
 /* The first of the doubles in a block of NPYX_DISTANCE_UNIT more where vectors are loaded fastest: none of
  * the widest lies across two cache lines. */
 static inline double *npyx_distance_aligned(void *block) {
-    return (double *)(((uintptr_t)block + NPYX_AVX512_NBYTES - 1) / NPYX_AVX512_NBYTES * NPYX_AVX512_NBYTES);
+    const uintptr_t beyond_nbytes = (uintptr_t)block % NPYX_AVX512_NBYTES;
+    return (double *)((uint8_t *)block + (NPYX_AVX512_NBYTES - beyond_nbytes) % NPYX_AVX512_NBYTES);
 }
 
 /* A vector that others are compared with. */
