@@ -99,7 +99,7 @@
     T(NPYX_BRACKETS_NLEADING, 18, 14)                /* leading bits of the brackets' table: 256 KiB, of which most arrays touch little */ \
     T(NPYX_BRACKETS_CLOSER_NELEM, 512, 64)           /* candidates collected before they are checked again */ \
     T(NPYX_BRACKETS_PIECE_NELEM, 1 << 10, 64)        /* keys made at a time */ \
-    T(NPYX_BRACKETS_BLOCK_NBYTES, 1 << 20, 64)       /* a thread's block */ \
+    T(NPYX_BRACKETS_BLOCK_NBYTES, 1 << 18, 64)       /* a thread's block */ \
     T(NPYX_BRACKETS_CAUGHT_NKEYS, 1 << 14, 64)       /* keys of a block that fit */ \
     T(NPYX_BRACKETS_NPIECES, 1 << 11, 4)             /* pieces of the sample, far apart */ \
     T(NPYX_QUANTILES_PANEL_NBYTES, 12 << 20, 64)     /* a panel of rows whose quantiles are taken at once */ \

@@ -46,8 +46,17 @@ typedef struct key_piece {
 
 /* The bits in which keys differ from the first. */
 static uint64_t keys_differ(const uint64_t *keys, int64_t n) {
-    uint64_t bits = 0;
-    for (int64_t i = 1; i < n; i++)
+    typedef uint64_t pair __attribute__((vector_size(16)));
+    pair low = {0}, high = {0}, next[2], first = (pair){0} + keys[0];
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        memcpy(next, keys + i, sizeof next);
+        low |= next[0] ^ first;
+        high |= next[1] ^ first;
+    }
+    low |= high;
+    uint64_t bits = low[0] | low[1];
+    for (; i < n; i++)
         bits |= keys[i] ^ keys[0];
     return bits;
 }
@@ -143,12 +152,25 @@ static void piece_sort(const key_piece *piece) {
 
 typedef struct key_sort {
     npyx_host *host;
+    const uint64_t *first; /* of all keys, where they are to be in the end */
+    const int64_t *ranks;  /* NULL: all are wanted */
+    int64_t nranks;
     key_piece *pieces;
     int64_t npieces, capacity;
     int64_t counts[NLEADING];   /* of keys by their leading bits, */
     uint16_t numbers[NLEADING]; /* and the number of their piece */
     int64_t starts[NLEADING];   /* where each piece begins, and then goes on */
 } key_sort;
+
+/* Whether a piece will have keys that are wanted. */
+static bool sort_wants(const key_sort *sort, const key_piece *piece) {
+    const int64_t start = (piece->goes_to_room ? piece->room : piece->keys) - sort->first;
+    for (int64_t i = 0; i < sort->nranks; i++) {
+        if (sort->ranks[i] >= start && sort->ranks[i] < start + piece->n)
+            return true;
+    }
+    return sort->ranks == NULL;
+}
 
 static npyx_status sort_add_piece(key_sort *sort, key_piece piece, npyx_error *error) {
     NPYX_TRY(npyx_grow(sort->host, &sort->pieces, sort->npieces, &sort->capacity, sizeof piece, error));
@@ -217,7 +239,9 @@ static npyx_status sort_deal(key_sort *sort, const key_piece *whole, uint64_t di
 /* ---- all pieces ---- */
 
 static void sort_make(void *ctx, int64_t index) {
-    piece_sort(&((const key_sort *)ctx)->pieces[index]);
+    const key_sort *sort = ctx;
+    if (sort_wants(sort, &sort->pieces[index]))
+        piece_sort(&sort->pieces[index]);
 }
 
 static npyx_status sort_all_pieces(key_sort *sort, int64_t n, npyx_error *error) {
@@ -226,7 +250,7 @@ static npyx_status sort_all_pieces(key_sort *sort, int64_t n, npyx_error *error)
     npyx_status status = NPYX_OK;
     for (int64_t i = 0; i < sort->npieces && status == NPYX_OK; i++) {
         if (pool == NULL) {
-            piece_sort(&sort->pieces[i]);
+            sort_make(sort, i);
             status = npyx_poll(sort->host, error);
         } else {
             npyx_pool_allow(pool, i + SORT_NSLOTS < sort->npieces ? i + SORT_NSLOTS : sort->npieces);
@@ -242,7 +266,7 @@ static npyx_status sort_many(key_sort *sort, const key_piece *all, npyx_error *e
     for (int64_t i = 0; i < sort->npieces; i++) { /* those that are added meanwhile, too */
         const key_piece piece = sort->pieces[i];
         uint64_t differ;
-        if (piece.n <= NPYX_SORT_MOST_NKEYS)
+        if (piece.n <= NPYX_SORT_MOST_NKEYS || !sort_wants(sort, &piece))
             continue;
         NPYX_TRY(sort_differ(sort, &piece, &differ, error));
         if (differ == 0)
@@ -253,7 +277,8 @@ static npyx_status sort_many(key_sort *sort, const key_piece *all, npyx_error *e
     return sort_all_pieces(sort, all->n, error);
 }
 
-npyx_status npyx_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, uint64_t *room, npyx_error *error) {
+npyx_status npyx_keys_sort_ranks(npyx_host *host, uint64_t *keys, int64_t n, uint64_t *room,
+                                 const int64_t *ranks, int64_t nranks, npyx_error *error) {
     const key_piece all = {.keys = keys, .room = room, .n = n};
     if (n <= NPYX_SORT_MOST_NKEYS) {
         piece_sort(&all);
@@ -262,10 +287,17 @@ npyx_status npyx_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, uint64_t 
     key_sort *sort = npyx_alloc(host, sizeof *sort);
     NPYX_TRY(npyx_check_memory(sort, error));
     sort->host = host;
+    sort->first = keys;
+    sort->ranks = ranks;
+    sort->nranks = nranks;
     sort->pieces = NULL;
     sort->npieces = sort->capacity = 0;
     npyx_status status = sort_many(sort, &all, error);
     npyx_free(host, sort->pieces);
     npyx_free(host, sort);
     return status;
+}
+
+npyx_status npyx_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, uint64_t *room, npyx_error *error) {
+    return npyx_keys_sort_ranks(host, keys, n, room, NULL, 0, error);
 }

@@ -14,4 +14,9 @@ void npyx_keys_range(const uint64_t *keys, int64_t n, uint64_t *least, uint64_t 
  * undefined. */
 npyx_status npyx_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, uint64_t *room, npyx_error *error);
 
+/* As far as is needed for the keys of a few ranks, in any order, to be where npyx_keys_sort would put them;
+ * the others are undefined. */
+npyx_status npyx_keys_sort_ranks(npyx_host *host, uint64_t *keys, int64_t n, uint64_t *room,
+                                 const int64_t *ranks, int64_t nranks, npyx_error *error);
+
 #endif

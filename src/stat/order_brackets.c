@@ -6,13 +6,16 @@
  *     brackets          |---|         |-----|               caught
  *     gaps        0             1                2          counted
  *
- * Nearly all items are far from a bracket. A table gives their gap by their leading bits; others are looked
- * at closer. Items of the host's own dtypes need not even become keys for that.
+ * Nearly all items are far from a bracket. Those of the host's own dtypes are held against the ends of the
+ * brackets, if there are few of these and the processor compares many items at once (order_bounds.h).
+ * Otherwise a table gives their gap by their leading bits. What is in a bracket, or may be, is looked at
+ * closer.
  */
 #include <math.h>
 
 #include "key_sort.h"
 #include "order.h"
+#include "order_bounds.h"
 
 enum {
     BRACKETS_CLOSER = 255,
@@ -32,16 +35,23 @@ npyx_status npyx_order_make_room(npyx_order *order, uint64_t **room, int64_t *nk
     return npyx_check_memory(*room, error);
 }
 
-npyx_status npyx_order_sort(npyx_order *order, uint64_t *list, int64_t n, npyx_error *error) {
+static npyx_status order_sort_ranks(npyx_order *order, uint64_t *list, int64_t n, const int64_t *ranks,
+                                    int64_t nranks, npyx_error *error) {
     NPYX_TRY(npyx_order_make_room(order, &order->room, &order->room_nkeys, n, error));
-    return npyx_keys_sort(order->host, list, n, order->room, error);
+    return npyx_keys_sort_ranks(order->host, list, n, order->room, ranks, nranks, error);
+}
+
+npyx_status npyx_order_sort(npyx_order *order, uint64_t *list, int64_t n, npyx_error *error) {
+    return order_sort_ranks(order, list, n, NULL, 0, error);
 }
 
 npyx_status npyx_order_select(npyx_order *order, uint64_t *list, int64_t n, const int64_t *ranks,
                               int64_t nranks, uint64_t *found, npyx_error *error) {
-    bool is_long = n >= NPYX_SORT_THREADS_NKEYS; /* threads sort it sooner than one selects */
-    if (is_long || nranks > NPYX_ORDER_FEW_NRANKS || !npyx_order_keys_select(list, n, ranks, nranks))
+    const bool are_few = nranks <= NPYX_ORDER_FEW_NRANKS, is_long = n >= NPYX_SORT_THREADS_NKEYS;
+    if (!are_few)
         NPYX_TRY(npyx_order_sort(order, list, n, error));
+    else if (is_long || !npyx_order_keys_select(list, n, ranks, nranks))
+        NPYX_TRY(order_sort_ranks(order, list, n, ranks, nranks, error));
     for (int64_t i = 0; i < nranks; i++)
         found[i] = list[ranks[i]];
     return NPYX_OK;
@@ -100,6 +110,9 @@ typedef struct brackets_pass {
     int itemsize; /* if the marks are by the items' own leading bits; 0: by those of keys */
     int shift;    /* to the leading bits */
     uint8_t *marks;
+    npyx_order_bounds_kernel *bounds_kernel; /* NULL: there are marks instead */
+    npyx_order_bounds bounds;                /* of brackets that are next to each other */
+    int firsts[NPYX_ORDER_MOST_NBOUNDS];     /* each pair's first bracket */
     brackets_sums *sums;
 } brackets_pass;
 
@@ -186,16 +199,17 @@ static npyx_status brackets_make(npyx_order *order, const double *places, int64_
                                  npyx_error *error) {
     const uint64_t last_key = UINT64_MAX >> (64 - order->keys.nbits);
     const double least_width = 2;
-    int64_t nsampled = 0;
+    int64_t ranks[2 * NPYX_ORDER_NPLACES], nranks = 0, nsampled = 0;
     NPYX_TRY(npyx_order_make_room(order, &order->list, &order->list_nkeys, NPYX_ORDER_NKEYS, error));
     NPYX_TRY(brackets_sample(order, &nsampled, error));
-    NPYX_TRY(npyx_order_sort(order, order->list, nsampled, error));
     double width = nsampled == 0 ? 0 : brackets_width(order, places, nplaces, nsampled);
-    for (int64_t i = 0; i < nplaces && width >= least_width; i++) {
-        int64_t low, high;
-        brackets_expect(places[i], width, nsampled, &low, &high);
-        const uint64_t low_key = low < 0 ? 0 : order->list[low];
-        const uint64_t high_key = high == nsampled ? last_key : order->list[high];
+    for (int64_t i = 0; i < nplaces && width >= least_width; i++, nranks += 2)
+        brackets_expect(places[i], width, nsampled, &ranks[nranks], &ranks[nranks + 1]);
+    if (nranks > 0)
+        NPYX_TRY(order_sort_ranks(order, order->list, nsampled, ranks, nranks, error));
+    for (int64_t i = 0; i < nranks; i += 2) {
+        const uint64_t low_key = ranks[i] < 0 ? 0 : order->list[ranks[i]];
+        const uint64_t high_key = ranks[i + 1] == nsampled ? last_key : order->list[ranks[i + 1]];
         brackets_add(order, low_key, low_key);
         if (high_key > low_key) {
             brackets_add(order, low_key + 1, high_key - 1);
@@ -258,21 +272,43 @@ static void brackets_mark(const brackets_pass *pass) {
         brackets_mark_floats(dtype, pass->marks);
 }
 
+/* ---- bounds ---- */
+
+/* Makes bounds of brackets for items as they are: a pair for those next to each other. False: there are too
+ * many, and marks are needed. */
+static bool brackets_bound(brackets_pass *pass) {
+    const npyx_order *order = pass->order;
+    const uint64_t are_floats = npyx_dtype_kind(order->keys.dtype) == 'f';
+    /* the keys that are no NaN: these have as many beyond the infinities */
+    const uint64_t least = (are_floats << (order->keys.nbits == 64 ? 52 : 23)) - are_floats;
+    const uint64_t greatest = (UINT64_MAX >> (64 - order->keys.nbits)) - least;
+    npyx_order_bounds *bounds = &pass->bounds;
+    for (int k = 0, end; k < order->nbrackets; k = end, bounds->n++) {
+        for (end = k + 1; end < order->nbrackets; end++) {
+            if (order->brackets[end].low != order->brackets[end - 1].high + 1)
+                break;
+        }
+        if (bounds->n == NPYX_ORDER_MOST_NBOUNDS)
+            return false;
+        const uint64_t low = order->brackets[k].low, high = order->brackets[end - 1].high;
+        npyx_order_key_item(&order->keys, low > least ? low : least, bounds->low[bounds->n]);
+        npyx_order_key_item(&order->keys, high < greatest ? high : greatest, bounds->high[bounds->n]);
+        pass->firsts[bounds->n] = k;
+    }
+    return true;
+}
+
 /* ---- the pass ---- */
 
-/* The first bracket that contains the key or is above it. */
+/* The first bracket that contains the key or is above it. Without branches, which no processor would foresee.
+ */
 static int brackets_seek(const npyx_order *order, uint64_t key) {
-    int first = 0;
-    for (int n = order->nbrackets; n > 0;) {
-        int half = n / 2;
-        if (key > order->brackets[first + half].high) {
-            first += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
+    const npyx_order_bracket *first = order->brackets;
+    for (int n = order->nbrackets, half; n > 0; n -= half) {
+        half = (n + 1) / 2;
+        first += -(int)(key > first[half - 1].high) & half;
     }
-    return first;
+    return (int)(first - order->brackets);
 }
 
 static void brackets_take_keys(const npyx_order *order, const uint64_t *keys, int64_t n,
@@ -296,7 +332,7 @@ static void brackets_take_keys(const npyx_order *order, const uint64_t *keys, in
 /* For items that the table does not decide. */
 static void brackets_take_items(const npyx_order *order, const void *items, int64_t n,
                                 brackets_result *result) {
-    uint64_t keys[NPYX_BRACKETS_CLOSER_NELEM_MOST];
+    uint64_t keys[2 * NPYX_BRACKETS_CLOSER_NELEM_MOST];
     brackets_take_keys(order, keys, npyx_order_keys_read(&order->keys, items, n, keys), result);
 }
 
@@ -329,6 +365,38 @@ static void brackets_take_items(const npyx_order *order, const void *items, int6
 BRACKETS_RUN_RAW(brackets_run_u64, uint64_t)
 BRACKETS_RUN_RAW(brackets_run_u32, uint32_t)
 
+/* The gaps of a block whose hits are counted, by how many of its keys are at or above the pairs' lower
+ * bounds. */
+static void brackets_set_gaps(const brackets_pass *pass, int64_t nkeys, const int64_t *nfrom,
+                              brackets_result *result) {
+    int64_t n = nkeys;
+    int bracket = 0;
+    for (int k = 0; k < pass->bounds.n; k++) {
+        const int end = k + 1 < pass->bounds.n ? pass->firsts[k + 1] : pass->order->nbrackets;
+        result->ngaps[bracket] = (uint32_t)(n - nfrom[k]);
+        for (n = nfrom[k]; bracket < end; bracket++)
+            n -= result->nhits[bracket];
+    }
+    result->ngaps[bracket] = (uint32_t)n;
+}
+
+static void brackets_run_bounds(const brackets_pass *pass, const uint8_t *items, int64_t nelem,
+                                brackets_result *result) {
+    uint64_t room[2 * NPYX_BRACKETS_CLOSER_NELEM_MOST + NPYX_ORDER_BETWEEN_NMORE];
+    uint8_t *between = (uint8_t *)room;
+    int64_t nfrom[NPYX_ORDER_MOST_NBOUNDS] = {0}, nnan = 0, nbetween = 0;
+    for (int64_t i = 0, n; i < nelem; i += n) {
+        n = nelem - i < NPYX_BRACKETS_CLOSER_NELEM ? nelem - i : NPYX_BRACKETS_CLOSER_NELEM;
+        nbetween += pass->bounds_kernel(&pass->bounds, items + i * pass->itemsize, n, nfrom, &nnan,
+                                        between + nbetween * pass->itemsize);
+        if (nbetween < NPYX_BRACKETS_CLOSER_NELEM && i + n < nelem)
+            continue;
+        brackets_take_items(pass->order, between, nbetween, result);
+        nbetween = 0;
+    }
+    brackets_set_gaps(pass, nelem - nnan, nfrom, result);
+}
+
 static void brackets_run_keys(const brackets_pass *pass, const uint8_t *items, int64_t nelem,
                               brackets_result *result) {
     const npyx_order_keys *how = &pass->order->keys;
@@ -354,7 +422,9 @@ static void brackets_run(const void *ctx, int64_t first, const uint8_t *bytes, s
     brackets_result *result = memory;
     const int64_t nelem = (int64_t)nbytes / pass->order->keys.dtype->itemsize;
     memset(result, 0, offsetof(brackets_result, caught));
-    if (pass->itemsize == 8)
+    if (pass->bounds_kernel != NULL)
+        brackets_run_bounds(pass, bytes, nelem, result);
+    else if (pass->itemsize == 8)
         brackets_run_u64(pass, bytes, nelem, result);
     else if (pass->itemsize == 4)
         brackets_run_u32(pass, bytes, nelem, result);
@@ -415,9 +485,13 @@ npyx_status npyx_order_read_brackets(npyx_order *order, const double *places, in
     NPYX_TRY(brackets_make(order, places, nplaces, error));
     if (order->nbrackets == 0)
         return NPYX_DONE;
-    pass.marks = npyx_alloc(order->host, (1u << NPYX_BRACKETS_NLEADING));
-    NPYX_TRY(npyx_check_memory(pass.marks, error));
-    brackets_mark(&pass);
+    pass.bounds_kernel = is_raw ? npyx_order_bounds_kernel_of(order->keys.dtype->type) : NULL;
+    if (pass.bounds_kernel == NULL || !brackets_bound(&pass)) {
+        pass.bounds_kernel = NULL;
+        pass.marks = npyx_alloc(order->host, (1u << NPYX_BRACKETS_NLEADING));
+        NPYX_TRY(npyx_check_memory(pass.marks, error));
+        brackets_mark(&pass);
+    }
     npyx_status status = npyx_order_go(order, &go, error);
     npyx_free(order->host, pass.marks);
     if (status == NPYX_OK)

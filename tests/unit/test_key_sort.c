@@ -50,19 +50,35 @@ static int compare(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+/* The keys of a few ranks alone, first and last among them. */
+static void assert_ranks(npyx_host *host, uint64_t *keys, int64_t n, uint64_t *room, const uint64_t *wanted) {
+    int64_t ranks[5] = {n - 1, 0};
+    npyx_error error;
+    for (int i = 2; i < 5 && n > 0; i++)
+        ranks[i] = (int64_t)(next_random() % (uint64_t)n);
+    assert_int_equal(npyx_keys_sort_ranks(host, keys, n, room, ranks, n == 0 ? 0 : 5, &error), NPYX_OK);
+    for (int i = 0; i < 5 && n > 0; i++)
+        assert_true(keys[ranks[i]] == wanted[ranks[i]]);
+    assert_true(keys[n] == 77 && room[n] == 77);
+}
+
 static void assert_sorted(npyx_host *host, int kind, int64_t n) {
     uint64_t *keys = malloc((size_t)(n + 1) * sizeof *keys), *room = malloc((size_t)(n + 1) * sizeof *room);
-    uint64_t *wanted = malloc((size_t)(n + 1) * sizeof *wanted);
+    uint64_t *wanted = malloc((size_t)(n + 1) * sizeof *wanted),
+             *again = malloc((size_t)(n + 1) * sizeof *again);
     const uint64_t fixed = next_random();
     npyx_error error;
     for (int64_t i = 0; i < n; i++)
         keys[i] = key_of(kind, i, fixed);
     keys[n] = room[n] = 77; /* what follows the keys must stay */
     memcpy(wanted, keys, (size_t)n * sizeof *keys);
+    memcpy(again, keys, (size_t)(n + 1) * sizeof *keys);
     qsort(wanted, (size_t)n, sizeof *wanted, compare);
     assert_int_equal(npyx_keys_sort(host, keys, n, room, &error), NPYX_OK);
     assert_memory_equal(keys, wanted, (size_t)n * sizeof *keys);
     assert_true(keys[n] == 77 && room[n] == 77);
+    assert_ranks(host, again, n, room, wanted);
+    free(again);
     free(keys);
     free(room);
     free(wanted);
