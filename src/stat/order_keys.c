@@ -33,24 +33,54 @@ static uint64_t order_sign(const npyx_order_keys *how) {
 
 /* ---- blocks of 64 to keys: all of a block are computed, and those kept are counted ---- */
 
-static int64_t order_keys_of_f64(const double *reals, int64_t n, uint64_t *keys) {
-    const uint64_t sign = (uint64_t)1 << 63;
+/* Values of 8 bytes are read at any alignment: items that need no conversion are used where they are. */
+static inline uint64_t order_integer(const uint8_t *integers, int64_t i) {
+    uint64_t integer;
+    memcpy(&integer, integers + 8 * i, sizeof integer);
+    return integer;
+}
+
+static inline double order_real(const uint8_t *reals, int64_t i) {
+    double real;
+    memcpy(&real, reals + 8 * i, sizeof real);
+    return real;
+}
+
+static inline uint64_t order_key_of_f64(double real) {
+    double x = real + 0.0; /* turns -0.0 into 0.0 */
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits ^ ((uint64_t)((int64_t)bits >> 63) | (uint64_t)1 << 63);
+}
+
+/* A block without NaN, as most are, is a loop that compilers make vectors of. */
+static bool order_keys_of_whole_f64(const uint8_t *reals, uint64_t *restrict keys) {
+    int64_t nnan = 0;
+    for (int64_t i = 0; i < NPYX_BLOCK_NELEM; i++) {
+        const double real = order_real(reals, i);
+        keys[i] = order_key_of_f64(real);
+        nnan += real != real;
+    }
+    return nnan == 0;
+}
+
+static int64_t order_keys_of_f64(const uint8_t *reals, int64_t n, uint64_t *keys) {
     int64_t nkept = 0;
+    if (n == NPYX_BLOCK_NELEM && order_keys_of_whole_f64(reals, keys))
+        return n;
     for (int64_t i = 0; i < n; i++) {
-        double x = reals[i] + 0.0; /* turns -0.0 into 0.0 */
-        uint64_t bits;
-        memcpy(&bits, &x, sizeof bits);
-        keys[nkept] = bits ^ ((uint64_t)((int64_t)bits >> 63) | sign);
-        nkept += x == x;
+        const double real = order_real(reals, i);
+        keys[nkept] = order_key_of_f64(real);
+        nkept += real == real;
     }
     return nkept;
 }
 
-static int64_t order_keys_of_f32(const double *reals, int64_t n, uint64_t *keys) {
+static int64_t order_keys_of_f32(const uint8_t *reals, int64_t n, uint64_t *keys) {
     const uint32_t sign = (uint32_t)1 << 31;
     int64_t nkept = 0;
     for (int64_t i = 0; i < n; i++) {
-        float x = (float)(reals[i] + 0.0);
+        float x = (float)(order_real(reals, i) + 0.0);
         uint32_t bits;
         memcpy(&bits, &x, sizeof bits);
         keys[nkept] = bits ^ ((uint32_t)((int32_t)bits >> 31) | sign);
@@ -59,14 +89,20 @@ static int64_t order_keys_of_f32(const double *reals, int64_t n, uint64_t *keys)
     return nkept;
 }
 
-static int64_t order_keys_of_integers(const npyx_order_keys *how, const uint64_t *integers, int64_t n,
-                                      uint64_t *keys) {
+static int64_t order_keys_of_integers(const npyx_order_keys *how, const uint8_t *integers, int64_t n,
+                                      uint64_t *restrict keys) {
     const uint64_t sign = order_sign(how), mask = UINT64_MAX >> (64 - how->nbits);
     bool has_nat = npyx_type_is_date(how->dtype->type);
     int64_t nkept = 0;
+    if (n == NPYX_BLOCK_NELEM && !has_nat) {
+        for (int64_t i = 0; i < NPYX_BLOCK_NELEM; i++)
+            keys[i] = (order_integer(integers, i) ^ sign) & mask;
+        return n;
+    }
     for (int64_t i = 0; i < n; i++) {
-        keys[nkept] = (integers[i] ^ sign) & mask;
-        nkept += !has_nat || integers[i] != (uint64_t)NPYX_NAT;
+        const uint64_t integer = order_integer(integers, i);
+        keys[nkept] = (integer ^ sign) & mask;
+        nkept += !has_nat || integer != (uint64_t)NPYX_NAT;
     }
     return nkept;
 }
@@ -76,17 +112,22 @@ int64_t npyx_order_keys_read(const npyx_order_keys *how, const uint8_t *items, i
     const npyx_dtype *dtype = how->dtype;
     bool is_date = npyx_type_is_date(dtype->type), are_floats = order_keys_are_floats(how);
     npyx_type type = is_date ? NPYX_I8 : dtype->type;
+    const bool are_values =
+        (type == NPYX_I8 || type == NPYX_U8 || type == NPYX_F8) && npyx_dtype_is_native(dtype);
     npyx_block_load *load = npyx_block_loader(type, are_floats ? NPYX_FORM_F64 : npyx_block_form(type));
     int64_t nkept = 0;
     npyx_block block;
     npyx_block_room room;
     for (int64_t n; nelem > 0; nelem -= n, items += n * dtype->itemsize) {
         n = nelem < NPYX_BLOCK_NELEM ? nelem : NPYX_BLOCK_NELEM;
-        load(npyx_block_stage(&room, type, dtype->is_big_endian, items, (size_t)dtype->itemsize, (size_t)n),
-             &block);
-        nkept += !are_floats        ? order_keys_of_integers(how, block.u64, n, keys + nkept)
-                 : how->nbits == 32 ? order_keys_of_f32(block.f64, n, keys + nkept)
-                                    : order_keys_of_f64(block.f64, n, keys + nkept);
+        const uint8_t *values = are_values ? items : (const uint8_t *)&block;
+        if (!are_values)
+            load(npyx_block_stage(&room, type, dtype->is_big_endian, items, (size_t)dtype->itemsize,
+                                  (size_t)n),
+                 &block);
+        nkept += !are_floats        ? order_keys_of_integers(how, values, n, keys + nkept)
+                 : how->nbits == 32 ? order_keys_of_f32(values, n, keys + nkept)
+                                    : order_keys_of_f64(values, n, keys + nkept);
     }
     return nkept;
 }
