@@ -71,6 +71,11 @@ NPYX_WITH_AVX512 static inline void npyx_avx512_add_totals(const __m512d *x, dou
     const __m512d packed = _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6), totals);
     _mm256_storeu_pd(sums, _mm256_loadu_pd(sums) + _mm512_castpd512_pd256(packed));
 }
+/* gcc makes three instructions of what is two. */
+NPYX_WITH_AVX512 static inline __m512i npyx_avx512_add_zeros(__m512i n, __m512d x) {
+    return _mm512_mask_sub_epi64(n, _mm512_cmp_pd_mask(x, _mm512_setzero_pd(), _CMP_EQ_OQ), n,
+                                 _mm512_set1_epi64(-1));
+}
 NPYX_WITH_AVX2 static inline void npyx_avx2_add_totals(const __m256d *x, double *sums) {
     const __m256d a = _mm256_permute2f128_pd(x[0], x[1], 0x20) + _mm256_permute2f128_pd(x[0], x[1], 0x31);
     const __m256d b = _mm256_permute2f128_pd(x[2], x[3], 0x20) + _mm256_permute2f128_pd(x[2], x[3], 0x31);

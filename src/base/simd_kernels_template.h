@@ -17,6 +17,7 @@
  *     KERNEL_GREATER(x, y) of two of them, lane by lane, and y where x is NaN
  *     KERNEL_FUSED(x, y, z) x * y + z, in one rounding where KERNEL_TARGET has that
  *     KERNEL_ADD_TOTALS(x, sums) adds the lanes of x[0] to x[3] to sums[0] to sums[3]
+ *     KERNEL_ADD_ZEROS(n, x) n, a KERNEL(masks), and 1 more in each lane where x is 0
  *     KERNEL_ITEM         the type of the items
  *     KERNEL(reals)       a vector of doubles; KERNEL(masks) of 64-bit integers
  *     KERNEL(load)(items) a vector of doubles of the items there
@@ -34,6 +35,7 @@
 #define KERNEL_GREATER(x, y)       NPYX_GREATER_PORTABLE(x, y)
 #define KERNEL_FUSED(x, y, z)      ((x) * (y) + (z))
 #define KERNEL_ADD_TOTALS(x, sums) npyx_portable_add_totals(x, sums)
+#define KERNEL_ADD_ZEROS(n, x)     ((n) - (KERNEL(masks))((x) == 0))
 #include "simd_types_template.h"
 
 #ifdef NPYX_AVX2_GREATER
@@ -49,6 +51,7 @@
 #define KERNEL_LESSER(x, y)        NPYX_AVX2_LESSER(x, y)
 #define KERNEL_GREATER(x, y)       NPYX_AVX2_GREATER(x, y)
 #define KERNEL_ADD_TOTALS(x, sums) npyx_avx2_add_totals(x, sums)
+#define KERNEL_ADD_ZEROS(n, x)     ((n) - (KERNEL(masks))((x) == 0))
 #define KERNEL_LOAD_F32(items)     NPYX_AVX2_LOAD_F32(items)
 #define KERNEL_LOAD_I32(items)     NPYX_AVX2_LOAD_I32(items)
 #define KERNEL_LOAD_F16(items)     _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const void *)(items))))
@@ -62,6 +65,7 @@
 #define KERNEL_GREATER(x, y)       _mm512_max_pd(x, y)
 #define KERNEL_FUSED(x, y, z)      _mm512_fmadd_pd(x, y, z)
 #define KERNEL_ADD_TOTALS(x, sums) npyx_avx512_add_totals(x, sums)
+#define KERNEL_ADD_ZEROS(n, x)     ((KERNEL(masks))npyx_avx512_add_zeros((__m512i)(n), x))
 #define KERNEL_LOAD_F32(items)     _mm512_cvtps_pd(_mm256_loadu_ps((const void *)(items)))
 #define KERNEL_LOAD_F16(items)     _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const void *)(items))))
 #include "simd_types_template.h"

@@ -348,15 +348,30 @@ static double real_at(const uint8_t *reals, int64_t i) {
     return npyx_load_f64(reals + i * 8, NPYX_HOST_IS_BIG_ENDIAN);
 }
 
+/* The first place of a value that is among the reals, whose number is a multiple of NPYX_CHUNK_UNIT. */
+static int64_t place_of(const uint8_t *reals, double value) {
+    enum { NPAIRS = 4 };
+    typedef int64_t pair_mask __attribute__((vector_size(16)));
+    const npyx_pair values = {value, value};
+    pair_mask are_equal = {0};
+    int64_t i = 0;
+    for (; (are_equal[0] | are_equal[1]) == 0; i += 2 * NPAIRS) {
+        npyx_pair pairs[NPAIRS];
+        memcpy(pairs, reals + i * 8, sizeof pairs);
+        are_equal = (pair_mask)(pairs[0] == values) | (pair_mask)(pairs[1] == values) |
+                    (pair_mask)(pairs[2] == values) | (pair_mask)(pairs[3] == values);
+    }
+    for (i -= 2 * NPAIRS; real_at(reals, i) != value; i++) {
+    }
+    return i;
+}
+
 static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, stats_chunk *chunk) {
     for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
         double value = k == NPYX_LEAST ? sums->least : sums->greatest;
         if (!stats_is_beyond(stats, k, 0, value))
             continue;
-        const uint8_t *reals = chunk_reals(chunk);
-        int64_t i = 0; /* the first place of the value in the chunk */
-        while (real_at(reals, i) != value)
-            i++;
+        const int64_t i = place_of(chunk_reals(chunk), value);
         npyx_stats_set_extreme(stats, k, 0, value, chunk->items + i * stats->dtype->itemsize,
                                stats->nseen + i);
     }

@@ -25,7 +25,10 @@ KERNEL_INLINE KERNEL(reals)
 KERNEL_TARGET static void KERNEL(sums)(const uint8_t *items, int64_t nelem, npyx_chunk_sums *sums) {
     enum { NLANES = KERNEL_NBYTES / 8, ROUND_NELEM = NLANES * NVECTORS };
     const KERNEL(reals) top = (KERNEL(reals)){0} + INFINITY;
-    KERNEL(tally) tally = {.low0 = top, .low1 = top, .high0 = -top, .high1 = -top};
+    KERNEL(tally) tally; /* one by one: gcc clears a whole struct by bytes */
+    tally.counts.nnan = tally.counts.nfinite = tally.counts.nzero = (KERNEL(masks)){0};
+    tally.low0 = tally.low1 = top;
+    tally.high0 = tally.high1 = -top;
     KERNEL(reals) sum = {0}, lost = {0};
     for (bool are_all_finite = true; nelem > 0;) {
         int64_t nrounds = nelem / ROUND_NELEM < NROUNDS ? nelem / ROUND_NELEM : NROUNDS;

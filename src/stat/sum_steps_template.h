@@ -12,7 +12,7 @@ KERNEL_INLINE void KERNEL(sum_step)(const uint8_t *items, bool are_all_finite, K
     KERNEL(reals) x = KERNEL(load)(items);
     *low = KERNEL_LESSER(x, *low);
     *high = KERNEL_GREATER(x, *high);
-    counts->nzero -= (KERNEL(masks))(x == 0);
+    counts->nzero = KERNEL_ADD_ZEROS(counts->nzero, x);
     if (!are_all_finite) {
         KERNEL(masks) is_finite = KERNEL(are_finite)(x);
         counts->nnan -= (KERNEL(masks))NPYX_ARE_NAN(x);
@@ -28,5 +28,5 @@ KERNEL_INLINE void KERNEL(deviation_step)(const uint8_t *items, KERNEL(reals) me
     if (!are_all_finite)
         d = (KERNEL(reals))((KERNEL(masks))d & KERNEL(are_finite)(x));
     *total += d;
-    *squares += d * d;
+    *squares = KERNEL_FUSED(d, d, *squares);
 }
