@@ -23,6 +23,9 @@ static const char *const questions[] = {
     "SELECT count(*), sum(value) FROM npy_unique('big.npy')",
     "SELECT * FROM npy_nearest('fortran.npy', '', '', (SELECT npy_slice(array, ':6') FROM "
     "npy_file('fortran.npy')), 3)",
+    "SELECT n.* FROM npy_file('big.npy') AS f, npy_nearest(npy_reshape(f.array, '[-1, 50]'), '', '', "
+    "npy_slice(npy_reshape(f.array, '[-1, 50]'), ':6'), 3) AS n",
+    "SELECT * FROM npy_quantile('big.npy', '', '', '[0.1, 0.5, 0.9]')",
     "SELECT * FROM npy_stats('members.npz')",
     "SELECT sum(value) FROM npy_rows('members.npz') WHERE row < 100",
     "SELECT * FROM npy_stats('again.npz') UNION ALL SELECT * FROM npy_stats('again.npz')",
