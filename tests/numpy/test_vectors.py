@@ -157,6 +157,18 @@ def test_queries_together_have_the_bits_of_each_alone(connect, metric):
             assert together == alone and together, (metric, dtype, width, len(queries))
 
 
+@pytest.mark.parametrize("sign", (1, -1))
+def test_rows_nearer_by_less_than_a_float32_shows(connect, folder, sign):
+    """Threads are told how far the hits so far go, as a float32 (nearest_set_bound): every row is nearer than all before."""
+    rows = np.zeros((400_000, 4))
+    rows[:, 0] = 1 - np.arange(len(rows)) * 1e-13
+    np.save("near.npy", rows)
+    query = np.array([0.0 if sign > 0 else 1.0, 0, 0, 0])
+    got = nearest(connect(), "near.npy", query, 3, metric="cityblock" if sign > 0 else "dot", columns="row, distance")
+    wanted = np.abs(rows - query).sum(1) if sign > 0 else -(rows @ query)
+    assert got == [(int(row), wanted[row]) for row in np.argsort(wanted, kind="stable")[:3]]
+
+
 def test_the_nearest_of_all_files(connect, folder):
     rng, db = seeded_generator(), connect()
     rows, query = rng.standard_normal((500, 6)).astype("f4"), rng.standard_normal(6)
