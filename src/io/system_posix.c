@@ -279,11 +279,11 @@ void npyx_system_forget(void *bytes, size_t nbytes) {
 
 void npyx_system_use_large_pages(void *bytes, size_t nbytes) {
 #ifdef MADV_HUGEPAGE
-    const size_t page_nbytes = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t skipped_nbytes = (page_nbytes - (uintptr_t)bytes % page_nbytes) % page_nbytes;
-    if (nbytes >= skipped_nbytes + page_nbytes)
-        (void)!madvise((uint8_t *)bytes + skipped_nbytes,
-                       (nbytes - skipped_nbytes) / page_nbytes * page_nbytes, MADV_HUGEPAGE);
+    /* Outwards to whole pages: advice for a part of what malloc has mapped would make two maps of it, and
+     * realloc, which can move only one (mremap(2)), would copy it. */
+    const size_t page_nbytes = (size_t)sysconf(_SC_PAGESIZE), before_nbytes = (uintptr_t)bytes % page_nbytes;
+    (void)!madvise((uint8_t *)bytes - before_nbytes,
+                   (before_nbytes + nbytes + page_nbytes - 1) / page_nbytes * page_nbytes, MADV_HUGEPAGE);
 #else
     (void)bytes, (void)nbytes;
 #endif

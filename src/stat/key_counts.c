@@ -205,8 +205,8 @@ static npyx_status key_list_resize(npyx_key_counts *c, int64_t nkeys, npyx_error
     }
     if (c->room == NULL || list == NULL)
         return npyx_fail_nomem(error);
-    npyx_system_use_large_pages(c->list, (size_t)nkeys * sizeof *c->list);
-    npyx_system_use_large_pages(c->room, (size_t)nkeys * sizeof *c->room);
+    npyx_system_use_large_pages(c->list, (size_t)(nkeys + c->n) * sizeof *c->list);
+    npyx_system_use_large_pages(c->room, (size_t)(nkeys + c->n) * sizeof *c->room);
     return NPYX_OK;
 }
 
