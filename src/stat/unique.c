@@ -50,21 +50,31 @@ static void unique_place_near(const uint64_t *keys, int64_t n, unique_block *blo
     block->base = least < below ? 0 : least - below;
 }
 
+/* The bits of all places that keys would have. */
+static uint64_t unique_bits(const uint64_t *keys, int64_t n, uint64_t base) {
+    typedef uint64_t pair __attribute__((vector_size(16)));
+    const pair bases = {base, base};
+    pair low = {0}, high = {0}, next[2];
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        memcpy(next, keys + i, sizeof next);
+        low |= next[0] - bases;
+        high |= next[1] - bases;
+    }
+    low |= high;
+    uint64_t bits = low[0] | low[1];
+    for (; i < n; i++)
+        bits |= keys[i] - base;
+    return bits;
+}
+
 /* Counts keys that are places, if all are. Neighbours go to different tables: with equal ones the second
  * would wait for the first. */
 static bool unique_count_near(const uint64_t *keys, int64_t n, unique_block *block) {
-    uint64_t even = 0, odd = 0; /* the bits of all places */
     if (!block->has_near)
         unique_place_near(keys, n, block);
-    if (!block->has_near)
-        return false;
     const uint64_t base = block->base;
-    for (int64_t i = 0; i + 1 < n; i += 2) {
-        even |= keys[i] - base;
-        odd |= keys[i + 1] - base;
-    }
-    even |= keys[n - 1] - base;
-    if ((even | odd) >= UNIQUE_NPLACES)
+    if (!block->has_near || unique_bits(keys, n, base) >= UNIQUE_NPLACES)
         return false;
     for (int64_t i = 0; i + 1 < n; i += 2) {
         block->near[keys[i] - base]++;
