@@ -6,11 +6,9 @@
 
 enum { BOUNDS_NVECTORS = 4 /* compared with a bound before the next one is loaded */ };
 
-#define BOUNDS(word)             NPYX_JOIN(f64, bounds, word)
-#define BOUNDS_ITEM              double
-#define BOUNDS_MASK              __mmask8
-#define BOUNDS_LOAD(mask, items) _mm512_maskz_loadu_epi64(mask, items)
-#define BOUNDS_COMPRESS(mask, x) _mm512_maskz_compress_epi64(mask, x)
+#define BOUNDS(word) NPYX_JOIN(f64, bounds, word)
+#define BOUNDS_ITEM  double
+#define BOUNDS_NBITS 64
 #define BOUNDS_FROM(mask, x, y)                                                                              \
     _mm512_mask_cmp_pd_mask(mask, _mm512_castsi512_pd(x), _mm512_set1_pd(y), _CMP_GE_OQ)
 #define BOUNDS_TO(mask, x, y)                                                                                \
@@ -18,11 +16,9 @@ enum { BOUNDS_NVECTORS = 4 /* compared with a bound before the next one is loade
 #define BOUNDS_NAN(x, y) _mm512_cmp_pd_mask(_mm512_castsi512_pd(x), _mm512_castsi512_pd(y), _CMP_UNORD_Q)
 #include "order_bounds_template.h"
 
-#define BOUNDS(word)             NPYX_JOIN(f32, bounds, word)
-#define BOUNDS_ITEM              float
-#define BOUNDS_MASK              __mmask16
-#define BOUNDS_LOAD(mask, items) _mm512_maskz_loadu_epi32(mask, items)
-#define BOUNDS_COMPRESS(mask, x) _mm512_maskz_compress_epi32(mask, x)
+#define BOUNDS(word) NPYX_JOIN(f32, bounds, word)
+#define BOUNDS_ITEM  float
+#define BOUNDS_NBITS 32
 #define BOUNDS_FROM(mask, x, y)                                                                              \
     _mm512_mask_cmp_ps_mask(mask, _mm512_castsi512_ps(x), _mm512_set1_ps(y), _CMP_GE_OQ)
 #define BOUNDS_TO(mask, x, y)                                                                                \
@@ -30,44 +26,36 @@ enum { BOUNDS_NVECTORS = 4 /* compared with a bound before the next one is loade
 #define BOUNDS_NAN(x, y) _mm512_cmp_ps_mask(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), _CMP_UNORD_Q)
 #include "order_bounds_template.h"
 
-#define BOUNDS(word)             NPYX_JOIN(i64, bounds, word)
-#define BOUNDS_ITEM              int64_t
-#define BOUNDS_MASK              __mmask8
-#define BOUNDS_LOAD(mask, items) _mm512_maskz_loadu_epi64(mask, items)
-#define BOUNDS_COMPRESS(mask, x) _mm512_maskz_compress_epi64(mask, x)
-#define BOUNDS_FROM(mask, x, y)  _mm512_mask_cmpge_epi64_mask(mask, x, _mm512_set1_epi64(y))
-#define BOUNDS_TO(mask, x, y)    _mm512_mask_cmple_epi64_mask(mask, x, _mm512_set1_epi64(y))
-#define BOUNDS_NAN(x, y)         0
+#define BOUNDS(word)            NPYX_JOIN(i64, bounds, word)
+#define BOUNDS_ITEM             int64_t
+#define BOUNDS_NBITS            64
+#define BOUNDS_FROM(mask, x, y) _mm512_mask_cmpge_epi64_mask(mask, x, _mm512_set1_epi64(y))
+#define BOUNDS_TO(mask, x, y)   _mm512_mask_cmple_epi64_mask(mask, x, _mm512_set1_epi64(y))
+#define BOUNDS_NAN(x, y)        0
 #include "order_bounds_template.h"
 
-#define BOUNDS(word)             NPYX_JOIN(i32, bounds, word)
-#define BOUNDS_ITEM              int32_t
-#define BOUNDS_MASK              __mmask16
-#define BOUNDS_LOAD(mask, items) _mm512_maskz_loadu_epi32(mask, items)
-#define BOUNDS_COMPRESS(mask, x) _mm512_maskz_compress_epi32(mask, x)
-#define BOUNDS_FROM(mask, x, y)  _mm512_mask_cmpge_epi32_mask(mask, x, _mm512_set1_epi32(y))
-#define BOUNDS_TO(mask, x, y)    _mm512_mask_cmple_epi32_mask(mask, x, _mm512_set1_epi32(y))
-#define BOUNDS_NAN(x, y)         0
+#define BOUNDS(word)            NPYX_JOIN(i32, bounds, word)
+#define BOUNDS_ITEM             int32_t
+#define BOUNDS_NBITS            32
+#define BOUNDS_FROM(mask, x, y) _mm512_mask_cmpge_epi32_mask(mask, x, _mm512_set1_epi32(y))
+#define BOUNDS_TO(mask, x, y)   _mm512_mask_cmple_epi32_mask(mask, x, _mm512_set1_epi32(y))
+#define BOUNDS_NAN(x, y)        0
 #include "order_bounds_template.h"
 
-#define BOUNDS(word)             NPYX_JOIN(u64, bounds, word)
-#define BOUNDS_ITEM              uint64_t
-#define BOUNDS_MASK              __mmask8
-#define BOUNDS_LOAD(mask, items) _mm512_maskz_loadu_epi64(mask, items)
-#define BOUNDS_COMPRESS(mask, x) _mm512_maskz_compress_epi64(mask, x)
-#define BOUNDS_FROM(mask, x, y)  _mm512_mask_cmpge_epu64_mask(mask, x, _mm512_set1_epi64((int64_t)(y)))
-#define BOUNDS_TO(mask, x, y)    _mm512_mask_cmple_epu64_mask(mask, x, _mm512_set1_epi64((int64_t)(y)))
-#define BOUNDS_NAN(x, y)         0
+#define BOUNDS(word)            NPYX_JOIN(u64, bounds, word)
+#define BOUNDS_ITEM             uint64_t
+#define BOUNDS_NBITS            64
+#define BOUNDS_FROM(mask, x, y) _mm512_mask_cmpge_epu64_mask(mask, x, _mm512_set1_epi64((int64_t)(y)))
+#define BOUNDS_TO(mask, x, y)   _mm512_mask_cmple_epu64_mask(mask, x, _mm512_set1_epi64((int64_t)(y)))
+#define BOUNDS_NAN(x, y)        0
 #include "order_bounds_template.h"
 
-#define BOUNDS(word)             NPYX_JOIN(u32, bounds, word)
-#define BOUNDS_ITEM              uint32_t
-#define BOUNDS_MASK              __mmask16
-#define BOUNDS_LOAD(mask, items) _mm512_maskz_loadu_epi32(mask, items)
-#define BOUNDS_COMPRESS(mask, x) _mm512_maskz_compress_epi32(mask, x)
-#define BOUNDS_FROM(mask, x, y)  _mm512_mask_cmpge_epu32_mask(mask, x, _mm512_set1_epi32((int32_t)(y)))
-#define BOUNDS_TO(mask, x, y)    _mm512_mask_cmple_epu32_mask(mask, x, _mm512_set1_epi32((int32_t)(y)))
-#define BOUNDS_NAN(x, y)         0
+#define BOUNDS(word)            NPYX_JOIN(u32, bounds, word)
+#define BOUNDS_ITEM             uint32_t
+#define BOUNDS_NBITS            32
+#define BOUNDS_FROM(mask, x, y) _mm512_mask_cmpge_epu32_mask(mask, x, _mm512_set1_epi32((int32_t)(y)))
+#define BOUNDS_TO(mask, x, y)   _mm512_mask_cmple_epu32_mask(mask, x, _mm512_set1_epi32((int32_t)(y)))
+#define BOUNDS_NAN(x, y)        0
 #include "order_bounds_template.h"
 
 npyx_order_bounds_kernel *npyx_order_bounds_kernel_of(npyx_type type) {

@@ -1,14 +1,22 @@
 /*
  * The kernel of one type of items. Included by order_bounds.c with
  *
- *     BOUNDS(word)          a name: f64_word
+ *     BOUNDS(word)          a name: f64_bounds_word
  *     BOUNDS_ITEM           the type
- *     BOUNDS_MASK           a mask of as many lanes as a vector has
- *     BOUNDS_LOAD           of the lanes of a mask, zeros in the others
- *     BOUNDS_COMPRESS       the lanes of a mask, side by side
+ *     BOUNDS_NBITS          its width, 32 or 64
  *     BOUNDS_FROM, _TO(mask, x, y)  the lanes of the mask in which x >= y, x <= y; y is an item
  *     BOUNDS_NAN(x, y)      the lanes in which one is NaN
  */
+#if BOUNDS_NBITS == 64
+#define BOUNDS_MASK     __mmask8
+#define BOUNDS_LOAD     _mm512_maskz_loadu_epi64
+#define BOUNDS_COMPRESS _mm512_maskz_compress_epi64
+#else
+#define BOUNDS_MASK     __mmask16
+#define BOUNDS_LOAD     _mm512_maskz_loadu_epi32
+#define BOUNDS_COMPRESS _mm512_maskz_compress_epi32
+#endif
+
 enum { BOUNDS(NLANES) = NPYX_AVX512_NBYTES / sizeof(BOUNDS_ITEM) };
 
 /* A few vectors. is_whole, a constant: they are full, as all but the last ones are. Returns the new end of
@@ -65,6 +73,7 @@ NPYX_WITH_AVX512 static int64_t BOUNDS(kernel)(const npyx_order_bounds *bounds, 
 
 #undef BOUNDS
 #undef BOUNDS_ITEM
+#undef BOUNDS_NBITS
 #undef BOUNDS_MASK
 #undef BOUNDS_LOAD
 #undef BOUNDS_COMPRESS

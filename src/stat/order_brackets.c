@@ -300,8 +300,7 @@ static bool brackets_bound(brackets_pass *pass) {
 
 /* ---- the pass ---- */
 
-/* The first bracket that contains the key or is above it. Without branches, which no processor would foresee.
- */
+/* The first bracket that contains the key or is above it. Branches would be mispredicted half of the time. */
 static int brackets_seek(const npyx_order *order, uint64_t key) {
     const npyx_order_bracket *first = order->brackets;
     for (int n = order->nbrackets, half; n > 0; n -= half) {
