@@ -13,16 +13,28 @@ enum { UNIQUE_VALUE }; /* the column that is looked up by number */
 typedef struct unique_cursor {
     npyext_array_rows_cursor base;
     npyx_unique unique; /* of the open array */
-    int64_t at;         /* its current row */
 } unique_cursor;
+
+/* The current row's number in it. */
+static int64_t unique_at(const unique_cursor *cursor) {
+    return cursor->base.nrows - 1;
+}
+
+/* SQL has a value for any number, but not for any text or date. */
+static bool unique_checks_items(const unique_cursor *cursor) {
+    return !npyx_dtype_is_real(cursor->unique.dtype) &&
+           npyext_plan_uses(&cursor->base.base.scan.plan, UNIQUE_VALUE);
+}
 
 static npyx_status unique_begin_array(npyext_cursor *base, npyx_error *error) {
     unique_cursor *cursor = (unique_cursor *)base;
     const npyext_selection *selection = &base->selection;
     bool wants_first = (base->scan.plan.needs & NPYEXT_NEEDS_PLACE) != 0;
-    cursor->at = -1;
-    return npyx_unique_make(&cursor->unique, selection->payload, &selection->view,
-                            npyext_array_rows_labels(base), wants_first, error);
+    NPYX_TRY(npyx_unique_make(&cursor->unique, selection->payload, &selection->view,
+                              npyext_array_rows_labels(base), wants_first, error));
+    if (!unique_checks_items(cursor))
+        cursor->base.nsure = cursor->unique.nrows;
+    return NPYX_OK;
 }
 
 static void unique_end_array(npyext_cursor *cursor) {
@@ -30,20 +42,15 @@ static void unique_end_array(npyext_cursor *cursor) {
 }
 
 /* Fails if SQL has no value for an item. */
-static npyx_status unique_check_item(npyext_cursor *cursor, npyx_error *error) {
-    const npyx_unique *unique = &((unique_cursor *)cursor)->unique;
-    uint8_t room[NPYX_ORDER_ITEM_NBYTES];
-    if (npyx_dtype_is_real(unique->dtype) || !npyext_plan_uses(&cursor->scan.plan, UNIQUE_VALUE))
-        return NPYX_OK;
-    const uint8_t *item = npyx_unique_item(unique, ((unique_cursor *)cursor)->at, room);
-    return item == NULL ? NPYX_OK : npyext_check_item(cursor, unique->dtype, item, error);
-}
-
 static npyx_status unique_next_row(npyext_cursor *cursor, npyx_error *error) {
-    unique_cursor *at_hand = (unique_cursor *)cursor;
-    if (++at_hand->at >= at_hand->unique.nrows)
+    const unique_cursor *at_hand = (const unique_cursor *)cursor;
+    const npyx_unique *unique = &at_hand->unique;
+    uint8_t room[NPYX_ORDER_ITEM_NBYTES];
+    if (at_hand->base.nrows >= unique->nrows)
         return NPYX_DONE;
-    return unique_check_item(cursor, error);
+    const uint8_t *item =
+        unique_checks_items(at_hand) ? npyx_unique_item(unique, at_hand->base.nrows, room) : NULL;
+    return item == NULL ? NPYX_OK : npyext_check_item(cursor, unique->dtype, item, error);
 }
 
 static const npyext_array_rows_methods unique_rows = {
@@ -63,12 +70,12 @@ static void unique_put(sqlite3_context *context, npyext_cursor *cursor, const np
     if (item != NULL)
         npyext_result_item(context, cursor, unique->dtype, item);
 }
-UNIQUE_RESULT(unique_value, true, unique_put, cursor, unique, at_hand->at)
-UNIQUE_RESULT(unique_count, true, sqlite3_result_int64, npyx_unique_count(unique, at_hand->at))
+UNIQUE_RESULT(unique_value, true, unique_put, cursor, unique, unique_at(at_hand))
+UNIQUE_RESULT(unique_count, true, sqlite3_result_int64, npyx_unique_count(unique, unique_at(at_hand)))
 UNIQUE_RESULT(unique_first, true, sqlite3_result_int64,
-              npyx_view_file_position(&cursor->selection.view, npyx_unique_first(unique, at_hand->at)))
+              npyx_view_file_position(&cursor->selection.view, npyx_unique_first(unique, unique_at(at_hand))))
 UNIQUE_RESULT(unique_label, true, npyext_array_rows_result_label, cursor,
-              npyx_unique_label(unique, at_hand->at))
+              npyx_unique_label(unique, unique_at(at_hand)))
 
 static const npyext_column unique_columns[] = {
     [UNIQUE_VALUE] = NPYEXT_OUTPUT("value", NPYEXT_NEEDS_ITEMS, unique_value),

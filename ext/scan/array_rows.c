@@ -10,13 +10,14 @@ static void array_rows_end_array(npyext_cursor *cursor) {
     if (array_rows_methods_of(cursor)->end_array != NULL)
         array_rows_methods_of(cursor)->end_array(cursor);
     ((npyext_array_rows_cursor *)cursor)->is_begun = false;
+    ((npyext_array_rows_cursor *)cursor)->nsure = 0;
 }
 
 static npyx_status array_rows_begin_array(npyext_cursor *cursor, bool is_again, npyx_error *error) {
     npyext_array_rows_cursor *rows = (npyext_array_rows_cursor *)cursor;
     rows->is_begun = true;
     rows->is_again = is_again;
-    rows->nrows = 0;
+    rows->nrows = rows->nsure = 0;
     return array_rows_methods_of(cursor)->begin_array(cursor, error);
 }
 
@@ -68,6 +69,14 @@ npyx_status npyext_array_rows_step(npyext_cursor *cursor, npyx_error *error) {
         npyext_selection_close(&cursor->selection);
     rows->nrows += status != NPYX_DONE; /* the row of an error differs from the one before it */
     return status;
+}
+
+int npyext_array_rows_next(sqlite3_vtab_cursor *base) {
+    npyext_array_rows_cursor *rows = (npyext_array_rows_cursor *)base;
+    if (rows->nrows >= rows->nsure)
+        return npyext_cursor_next(base);
+    rows->nrows++;
+    return SQLITE_OK;
 }
 
 void npyext_array_rows_close(npyext_cursor *cursor) {

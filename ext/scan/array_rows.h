@@ -15,6 +15,7 @@ typedef struct npyext_array_rows_cursor {
     bool is_begun;      /* the open array is */
     bool is_again;      /* by the last call: what was computed from the array is still right */
     int64_t nrows;      /* how many it has given, errors' rows included */
+    int64_t nsure;      /* these many have nothing that could fail, and are only counted */
 } npyext_array_rows_cursor;
 
 typedef struct npyext_array_rows_methods {
@@ -30,11 +31,13 @@ typedef struct npyext_array_rows_methods {
 npyx_status npyext_array_rows_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error);
 npyx_status npyext_array_rows_step(npyext_cursor *cursor, npyx_error *error);
 void npyext_array_rows_close(npyext_cursor *cursor);
+int npyext_array_rows_next(sqlite3_vtab_cursor *cursor);
 
 #define NPYEXT_ARRAY_ROWS(cursor, methods_of)                                                                \
     .takes_member = true, .row = NPYEXT_ROW_OF_ARRAY, .cursor_nbytes = sizeof(cursor),                       \
     .methods = &(methods_of), .begin = npyext_array_rows_begin, .step = npyext_array_rows_step,              \
-    .close = npyext_array_rows_close, .module = NPYEXT_CURSOR_MODULE
+    .close = npyext_array_rows_close,                                                                        \
+    .module = NPYEXT_MODULE(npyext_cursor_filter, npyext_array_rows_next, npyext_cursor_column)
 
 /* The result of array_key, which must differ from row to row: no other column tells all rows of an array
  * apart. */

@@ -103,9 +103,8 @@
     T(NPYX_BRACKETS_CAUGHT_NKEYS, 1 << 14, 64)       /* keys of a block that fit */ \
     T(NPYX_BRACKETS_NPIECES, 1 << 11, 4)             /* pieces of the sample, far apart */ \
     T(NPYX_QUANTILES_PANEL_NBYTES, 12 << 20, 64)     /* a panel of rows whose quantiles are taken at once */ \
-    T(NPYX_SORT_PIECE_NKEYS, 1 << 14, 4)             /* a piece that a cache holds: 128 KiB, and as much again */ \
-    T(NPYX_SORT_MOST_NKEYS, 1 << 17, 16)             /* longer pieces are dealt into pieces */ \
-    T(NPYX_SORT_THREADS_NKEYS, 1 << 18, 16)          /* with as many keys threads sort the pieces */ \
+    T(NPYX_SORT_PIECE_NKEYS, 1 << 18, 4)             /* a thread's piece: one or two milliseconds */ \
+    T(NPYX_SORT_THREADS_NKEYS, 1 << 19, 16)          /* with as many keys threads sort the pieces */ \
     T(NPYX_KEY_TABLE_NBITS, 12, 2)                   /* the first table of distinct keys */ \
     T(NPYX_KEY_TABLE_MOST_N, 1 << 16, 4)             /* more keys than this are listed and sorted */ \
     T(NPYX_KEY_LIST_NKEYS, 1 << 21, 16)              /* the first such list */ \

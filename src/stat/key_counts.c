@@ -25,7 +25,7 @@ static npyx_status key_runs_merge(const npyx_key_counts *c, uint64_t *keys, int6
         const bool takes_key = i > 0 && keys[i - 1] > c->keys[j - 1];
         const bool is_common = i > 0 && keys[i - 1] == c->keys[j - 1];
         const int64_t count =
-            (takes_key ? 0 : c->counts[j - 1]) + (takes_key || is_common ? counts[i - 1] : 0);
+            (takes_key ? 0 : npyx_key_counts_of(c, j - 1)) + (takes_key || is_common ? counts[i - 1] : 0);
         at--;
         keys[at] = takes_key ? keys[i - 1] : c->keys[j - 1];
         counts[at] = count;
@@ -151,22 +151,52 @@ static npyx_status key_table_empty(npyx_key_counts *c, npyx_error *error) {
 
 enum { KEY_LIST_MOST_NKEYS = 2 * NPYX_MAX_NKEYS };
 
-/* Sorts the list, counts its equal keys, and adds the counts to the runs, whose arrays the list's become. */
-static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
-    NPYX_TRY(npyx_keys_sort(c->host, c->list, c->nlisted, c->room, error));
+/* How many of n sorted keys are different. */
+static int64_t keys_ndifferent(const uint64_t *keys, int64_t n) {
+    int64_t ndifferent = n > 0;
+    for (int64_t i = 1; i < n; i++)
+        ndifferent += keys[i] != keys[i - 1];
+    return ndifferent;
+}
+
+/* Leaves one of each key in a sorted list, and makes the counts. */
+static npyx_status key_list_count(const npyx_key_counts *c, int64_t *counts, npyx_error *error) {
     uint64_t *keys = c->list;
-    int64_t *counts = (int64_t *)(void *)c->room, n = 0; /* nothing is sorted any more */
-    for (int64_t i = 0; i < c->nlisted; i++) {
-        if (i % RUNS_POLL_N == 0)
+    int64_t n = 0;
+    for (int64_t i = 0; i < c->nlisted; n++) {
+        const int64_t first = i;
+        if (n % RUNS_POLL_N == 0)
             NPYX_TRY(npyx_poll(c->host, error));
-        if (n > 0 && keys[n - 1] == keys[i]) {
-            counts[n - 1]++;
-        } else {
-            keys[n] = keys[i];
-            counts[n++] = 1;
-        }
+        while (++i < c->nlisted && keys[i] == keys[first])
+            ;
+        keys[n] = keys[first];
+        counts[n] = i - first;
     }
-    c->list = c->room = NULL;
+    return NPYX_OK;
+}
+
+/* Sorts the list, counts its equal keys, and adds the counts to the runs, whose array of keys the list
+ * becomes. */
+static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
+    NPYX_TRY(npyx_keys_sort(c->host, c->list, c->nlisted, error));
+    const int64_t n = keys_ndifferent(c->list, c->nlisted);
+    if (c->n == 0 && n == c->nlisted) {
+        c->keys = c->list;
+        c->n = n;
+        c->list = NULL;
+        c->nlisted = c->list_nkeys = 0;
+        return n > NPYX_MAX_NKEYS ? key_counts_fail_many(error) : NPYX_OK;
+    }
+    int64_t *counts = npyx_alloc_array(c->host, n + c->n, sizeof *counts);
+    NPYX_TRY(npyx_check_memory(counts, error));
+    npyx_system_use_large_pages(counts, (size_t)(n + c->n) * sizeof *counts);
+    npyx_status status = key_list_count(c, counts, error);
+    if (status != NPYX_OK) {
+        npyx_free(c->host, counts);
+        return status;
+    }
+    uint64_t *keys = c->list;
+    c->list = NULL;
     c->nlisted = c->list_nkeys = 0;
     return key_runs_take(c, keys, counts, n, error);
 }
@@ -180,33 +210,30 @@ static bool key_is_sampled(const npyx_key_counts *c, uint64_t key) {
  * equal ones may be. If much of the list is sampled, few keys make it up. */
 static npyx_status key_list_is_distinct(const npyx_key_counts *c, bool *is_distinct, npyx_error *error) {
     const int64_t most = c->nlisted / 4;
-    int64_t nsampled = 0, ndifferent = 0;
-    for (int64_t i = 0; i < c->nlisted && nsampled < most; i++) {
-        c->room[nsampled] = c->list[i];
+    uint64_t *sample = npyx_alloc_array(c->host, most + 1, sizeof *sample);
+    npyx_status status = npyx_check_memory(sample, error);
+    int64_t nsampled = 0;
+    for (int64_t i = 0; i < c->nlisted && nsampled < most && status == NPYX_OK; i++) {
+        sample[nsampled] = c->list[i];
         nsampled += key_is_sampled(c, c->list[i]);
         if (i % RUNS_POLL_N == 0)
-            NPYX_TRY(npyx_poll(c->host, error));
+            status = npyx_poll(c->host, error);
     }
-    NPYX_TRY(npyx_keys_sort(c->host, c->room, nsampled, c->room + most + 1, error));
-    for (int64_t i = 0; i < nsampled; i++)
-        ndifferent += i == 0 || c->room[i] != c->room[i - 1];
-    *is_distinct = nsampled < most && ndifferent >= nsampled / 4 * 3;
-    return NPYX_OK;
+    if (status == NPYX_OK)
+        status = npyx_keys_sort(c->host, sample, nsampled, error);
+    *is_distinct =
+        status == NPYX_OK && nsampled < most && keys_ndifferent(sample, nsampled) >= nsampled / 4 * 3;
+    npyx_free(c->host, sample);
+    return status;
 }
 
 /* Makes the list one of nkeys, which keeps those in it. Beside them there is room for the runs. */
 static npyx_status key_list_resize(npyx_key_counts *c, int64_t nkeys, npyx_error *error) {
-    npyx_free(c->host, c->room);
-    c->room = npyx_alloc_array(c->host, nkeys + c->n, sizeof *c->room);
     uint64_t *list = npyx_resize_array(c->host, c->list, nkeys + c->n, sizeof *c->list);
-    if (list != NULL) {
-        c->list = list;
-        c->list_nkeys = nkeys;
-    }
-    if (c->room == NULL || list == NULL)
-        return npyx_fail_nomem(error);
+    NPYX_TRY(npyx_check_memory(list, error));
+    c->list = list;
+    c->list_nkeys = nkeys;
     npyx_system_use_large_pages(c->list, (size_t)(nkeys + c->n) * sizeof *c->list);
-    npyx_system_use_large_pages(c->room, (size_t)(nkeys + c->n) * sizeof *c->room);
     return NPYX_OK;
 }
 
@@ -240,6 +267,29 @@ static npyx_status key_list_add(npyx_key_counts *c, const uint64_t *keys, int64_
     return NPYX_OK;
 }
 
+/* What makes more places of the list than this for each different key is no list of different keys. */
+enum { KEY_LIST_MOST_COUNT = 4 };
+
+/* Gives up a full table, whose keys become runs, or those of the list if they occur few times. nmore: keys
+ * that may follow. */
+static npyx_status key_table_give_up(npyx_key_counts *c, int64_t nmore, npyx_error *error) {
+    int64_t nkeys = 0;
+    c->is_listed = true;
+    for (size_t i = 0; i < (size_t)1 << c->nbits; i++)
+        nkeys += c->table[i].count;
+    if (nkeys > KEY_LIST_MOST_COUNT * c->ntaken)
+        return key_table_empty(c, error);
+    for (size_t i = 0; i < (size_t)1 << c->nbits; i++) {
+        const key_count *place = &c->table[i];
+        for (int64_t j = 0; j < place->count; j++)
+            NPYX_TRY(key_list_add(c, &place->key, 1, nkeys-- + nmore, error));
+    }
+    npyx_free(c->host, c->table);
+    c->table = NULL;
+    c->ntaken = 0;
+    return NPYX_OK;
+}
+
 /* ---- all of them ---- */
 
 void npyx_key_counts_init(npyx_key_counts *counts, npyx_host *host, int64_t nitems, bool wants_first) {
@@ -252,10 +302,11 @@ void npyx_key_counts_init(npyx_key_counts *counts, npyx_host *host, int64_t nite
 npyx_status npyx_key_counts_add(npyx_key_counts *counts, const uint64_t *keys, int64_t n, int64_t place,
                                 npyx_error *error) {
     for (int64_t i = 0, begin = 0; i < n; begin = i) {
+        const int64_t nmore = counts->nitems - place - i;
         if (!counts->wants_first && counts->ntaken >= NPYX_KEY_TABLE_MOST_N)
-            NPYX_TRY(key_table_empty(counts, error));
-        if (counts->n > 0) /* there are many: the table was given up once */
-            return key_list_add(counts, keys + i, n - i, counts->nitems - place - i, error);
+            NPYX_TRY(key_table_give_up(counts, nmore, error));
+        if (counts->is_listed)
+            return key_list_add(counts, keys + i, n - i, nmore, error);
         while (i < n && keys[i] == keys[begin])
             i++;
         NPYX_TRY(npyx_key_counts_add_many(counts, keys[begin], i - begin, place + begin, error));
@@ -274,13 +325,14 @@ npyx_status npyx_key_counts_sort(npyx_key_counts *counts, npyx_error *error) {
     NPYX_TRY(npyx_check_memory(sorted, error));
     for (int64_t i = 0; i < counts->n; i++)
         sorted[i] = (key_count){.key = counts->keys[i],
-                                .count = counts->counts[i],
+                                .count = npyx_key_counts_of(counts, i),
                                 .first = counts->firsts == NULL ? 0 : counts->firsts[i]};
     npyx_status status =
         npyx_sort(counts->host, sorted, (size_t)counts->n, sizeof *sorted, key_count_compare, NULL, error);
     for (int64_t i = 0; i < counts->n; i++) {
         counts->keys[i] = sorted[i].key;
-        counts->counts[i] = sorted[i].count;
+        if (counts->counts != NULL)
+            counts->counts[i] = sorted[i].count;
         if (counts->firsts != NULL)
             counts->firsts[i] = sorted[i].first;
     }
@@ -291,7 +343,6 @@ npyx_status npyx_key_counts_sort(npyx_key_counts *counts, npyx_error *error) {
 void npyx_key_counts_clear(npyx_key_counts *counts) {
     npyx_free(counts->host, counts->table);
     npyx_free(counts->host, counts->list);
-    npyx_free(counts->host, counts->room);
     npyx_free(counts->host, counts->keys);
     npyx_free(counts->host, counts->counts);
     npyx_free(counts->host, counts->firsts);

@@ -19,14 +19,15 @@ typedef struct npyx_key_counts {
     /* the runs: all there is once the adding has ended */
     int64_t n; /* different keys */
     uint64_t *keys;
-    int64_t *counts;
+    int64_t *counts; /* NULL: each key occurs once */
     int64_t *firsts; /* NULL: not wanted */
     /* private */
     uint64_t multiplier;
     int nbits;      /* the table has 2^nbits places */
     int64_t ntaken; /* how many of them are taken */
     struct key_count *table;
-    uint64_t *list, *room;
+    bool is_listed; /* the table was given up: there are many */
+    uint64_t *list;
     int64_t nlisted, list_nkeys;
 } npyx_key_counts;
 
@@ -48,6 +49,11 @@ npyx_status npyx_key_counts_finish(npyx_key_counts *counts, npyx_error *error);
 
 /* Puts the keys in order again, which were replaced by as many different ones. Polls the host. */
 npyx_status npyx_key_counts_sort(npyx_key_counts *counts, npyx_error *error);
+
+/* How often key i occurs, once the adding has ended. */
+static inline int64_t npyx_key_counts_of(const npyx_key_counts *counts, int64_t i) {
+    return counts->counts == NULL ? 1 : counts->counts[i];
+}
 
 void npyx_key_counts_clear(npyx_key_counts *counts);
 

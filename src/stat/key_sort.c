@@ -1,30 +1,27 @@
 /*
- * Many keys are dealt into pieces that a cache holds; each piece is sorted by any thread.
+ * C. A. R. Hoare's Quicksort (1961): keys are divided by a bound, those below it and the others are sorted.
  *
- *     leading bits that differ    0 1 2 3 4 5 6 7 ...        counted: 16 of them at once
- *     pieces                      |-----| |-| |---|          neighbours with few keys share one
+ *     < < < < |   | . . . . . . . . . . . . |   | >= >= >=
+ *            low   ^ next                  ^     high
  *
- * A piece of too many keys, which have the same leading bits, is dealt again by those after them.
+ * Whole chunks are read from either end, and divided into the room that was read before: two chunks are kept
+ * elsewhere, so that there is always enough at both ends.
  *
- * The keys of a piece are dealt once more, into heaps of a few keys, which are sorted by insertion. A heap of
- * many keys is sorted from its last bits up, so that no keys make this slow.
+ * The caller divides long spans and polls its host; threads sort short ones. The bounds are keys at random
+ * places, which nobody can foresee. Of many equal keys one is soon the bound of two spans, and they are done.
  */
 #include "key_sort.h"
 
 #include "io/threads.h"
+#include "key_kernels.h"
 
 enum {
-    DIGIT_NBITS = 8, /* of a heap's keys */
-    NDIGITS = 1 << DIGIT_NBITS,
-    HEAPS_MOST_NBITS = 12, /* that a piece is dealt by */
-    HEAP_NKEYS = 8,        /* about, if they are spread evenly */
-    FEW_NKEYS = 48,        /* of a heap: insertion takes no longer */
-    LEADING_NBITS = 16,    /* of all keys */
-    NLEADING = 1 << LEADING_NBITS,
-    MOST_NPIECES = 1 << 8, /* about: with more places that are written to by turns each is slower */
+    CHUNK_NKEYS = NPYX_KEYS_CHUNK_NKEYS,
+    SHORT_NKEYS = 512, /* divided from a copy */
     SORT_NSLOTS = 64,
     POLL_NKEYS = 1 << 20, /* a few milliseconds' work */
 };
+_Static_assert((int)NPYX_SORT_PIECE_NKEYS_MOST < (int)POLL_NKEYS, "threads do not poll");
 
 void npyx_keys_range(const uint64_t *keys, int64_t n, uint64_t *least, uint64_t *greatest) {
     uint64_t low = UINT64_MAX, high = 0;
@@ -36,268 +33,174 @@ void npyx_keys_range(const uint64_t *keys, int64_t n, uint64_t *least, uint64_t 
     *greatest = high;
 }
 
-/* ---- a piece ---- */
-
-typedef struct key_piece {
-    uint64_t *keys, *room;
+typedef struct key_span {
+    uint64_t *keys;
     int64_t n;
-    bool goes_to_room; /* where they are to be in the end */
-} key_piece;
-
-/* The bits in which keys differ from the first. */
-static uint64_t keys_differ(const uint64_t *keys, int64_t n) {
-    typedef uint64_t pair __attribute__((vector_size(16)));
-    pair low = {0}, high = {0}, next[2], first = (pair){0} + keys[0];
-    int64_t i = 0;
-    for (; i + 4 <= n; i += 4) {
-        memcpy(next, keys + i, sizeof next);
-        low |= next[0] ^ first;
-        high |= next[1] ^ first;
-    }
-    low |= high;
-    uint64_t bits = low[0] | low[1];
-    for (; i < n; i++)
-        bits |= keys[i] ^ keys[0];
-    return bits;
-}
-
-/* From the last bits up. */
-static void piece_sort_by_digits(const key_piece *piece) {
-    uint64_t *keys = piece->keys, *sorted = piece->room;
-    for (uint64_t left = keys_differ(keys, piece->n); left != 0;) {
-        const int shift = __builtin_ctzll(left);
-        uint32_t starts[NDIGITS] = {0}, start = 0;
-        for (int64_t i = 0; i < piece->n; i++)
-            starts[keys[i] >> shift & (NDIGITS - 1)]++;
-        for (int digit = 0; digit < NDIGITS; digit++) {
-            const uint32_t count = starts[digit];
-            starts[digit] = start;
-            start += count;
-        }
-        for (int64_t i = 0; i < piece->n; i++)
-            sorted[starts[keys[i] >> shift & (NDIGITS - 1)]++] = keys[i];
-        uint64_t *other = keys;
-        keys = sorted;
-        sorted = other;
-        left = left >> shift >> DIGIT_NBITS << DIGIT_NBITS << shift;
-    }
-    uint64_t *wanted = piece->goes_to_room ? piece->room : piece->keys;
-    if (keys != wanted)
-        memcpy(wanted, keys, (size_t)piece->n * sizeof *keys);
-}
-
-/* By insertion, wherever they go. */
-static void piece_insert(const key_piece *piece) {
-    uint64_t *sorted = piece->goes_to_room ? piece->room : piece->keys;
-    for (int64_t i = 0; i < piece->n; i++) {
-        const uint64_t key = piece->keys[i];
-        int64_t at = i;
-        for (; at > 0 && sorted[at - 1] > key; at--)
-            sorted[at] = sorted[at - 1];
-        sorted[at] = key;
-    }
-}
-
-/* How keys are numbered by their heap: by the leading bits of what they are above the least one. */
-typedef struct piece_heaps {
-    uint64_t least;
-    int shift, n;
-} piece_heaps;
-
-static piece_heaps piece_heaps_of(const key_piece *piece) {
-    uint64_t least, greatest;
-    int nbits = 1;
-    npyx_keys_range(piece->keys, piece->n, &least, &greatest);
-    while (nbits < HEAPS_MOST_NBITS && piece->n >> nbits > HEAP_NKEYS)
-        nbits++;
-    const int all_nbits = 64 - __builtin_clzll((greatest - least) | 1);
-    return (piece_heaps){.least = least, .shift = all_nbits > nbits ? all_nbits - nbits : 0, .n = 1 << nbits};
-}
-
-static inline uint32_t piece_heap(const piece_heaps *heaps, uint64_t key) {
-    return (uint32_t)((key - heaps->least) >> heaps->shift);
-}
-
-static void piece_sort(const key_piece *piece) {
-    uint32_t ends[1 << HEAPS_MOST_NBITS], start = 0;
-    if (piece->n <= FEW_NKEYS) {
-        piece_insert(piece);
-        return;
-    }
-    const piece_heaps heaps = piece_heaps_of(piece);
-    memset(ends, 0, (size_t)heaps.n * sizeof *ends);
-    for (int64_t i = 0; i < piece->n; i++)
-        ends[piece_heap(&heaps, piece->keys[i])]++;
-    for (int heap = 0; heap < heaps.n; heap++) {
-        const uint32_t count = ends[heap];
-        ends[heap] = start;
-        start += count;
-    }
-    for (int64_t i = 0; i < piece->n; i++)
-        piece->room[ends[piece_heap(&heaps, piece->keys[i])]++] = piece->keys[i];
-    start = 0;
-    for (int heap = 0; heap < heaps.n; start = ends[heap++]) {
-        const key_piece dealt = {.keys = piece->room + start,
-                                 .room = piece->keys + start,
-                                 .n = ends[heap] - start,
-                                 .goes_to_room = !piece->goes_to_room};
-        if (dealt.n <= FEW_NKEYS)
-            piece_insert(&dealt);
-        else
-            piece_sort_by_digits(&dealt);
-    }
-}
-
-/* ---- dealing ---- */
+    uint64_t least; /* none is less */
+} key_span;
 
 typedef struct key_sort {
     npyx_host *host;
-    const uint64_t *first; /* of all keys, where they are to be in the end */
+    const npyx_key_kernels *kernels;
+    const uint64_t *first; /* of all keys */
     const int64_t *ranks;  /* NULL: all are wanted */
     int64_t nranks;
-    key_piece *pieces;
-    int64_t npieces, capacity;
-    int64_t counts[NLEADING];   /* of keys by their leading bits, */
-    uint16_t numbers[NLEADING]; /* and the number of their piece */
-    int64_t starts[NLEADING];   /* where each piece begins, and then goes on */
+    uint64_t seed;
+    npyx_pool *pool; /* NULL: there are no threads */
+    int64_t npieces; /* for threads */
+    key_span pieces[SORT_NSLOTS];
 } key_sort;
 
-/* Whether a piece will have keys that are wanted. */
-static bool sort_wants(const key_sort *sort, const key_piece *piece) {
-    const int64_t start = (piece->goes_to_room ? piece->room : piece->keys) - sort->first;
+/* Whether a span has keys that are wanted. */
+static bool sort_wants(const key_sort *sort, const key_span *span) {
+    const int64_t start = span->keys - sort->first;
     for (int64_t i = 0; i < sort->nranks; i++) {
-        if (sort->ranks[i] >= start && sort->ranks[i] < start + piece->n)
+        if (sort->ranks[i] >= start && sort->ranks[i] < start + span->n)
             return true;
     }
     return sort->ranks == NULL;
 }
 
-static npyx_status sort_add_piece(key_sort *sort, key_piece piece, npyx_error *error) {
-    NPYX_TRY(npyx_grow(sort->host, &sort->pieces, sort->npieces, &sort->capacity, sizeof piece, error));
-    sort->pieces[sort->npieces++] = piece;
-    return NPYX_OK;
+/* ---- dividing ---- */
+
+static uint64_t key_median(uint64_t a, uint64_t b, uint64_t c) {
+    const uint64_t low = a < b ? a : b, high = a < b ? b : a;
+    return c < low ? low : c > high ? high : c;
 }
 
-/* Numbers the pieces that the counts make, and adds them. */
-static npyx_status sort_add_pieces(key_sort *sort, const key_piece *whole, npyx_error *error) {
-    int64_t target = whole->n / MOST_NPIECES, start = 0, n = 0;
-    target = target > NPYX_SORT_PIECE_NKEYS ? target : NPYX_SORT_PIECE_NKEYS;
-    if (target >= whole->n) /* two pieces at least: keys are never dealt forever */
-        target = whole->n - 1;
-    uint16_t number = 0;
-    for (int digit = 0; digit <= NLEADING; digit++) {
-        const int64_t count = digit < NLEADING ? sort->counts[digit] : 0;
-        if (n > 0 && (digit == NLEADING || n + count > target)) {
-            const key_piece piece = {.keys = whole->room + start,
-                                     .room = whole->keys + start,
-                                     .n = n,
-                                     .goes_to_room = !whole->goes_to_room};
-            NPYX_TRY(sort_add_piece(sort, piece, error));
-            sort->starts[number++] = start;
-            start += n;
-            n = 0;
-        }
-        if (digit < NLEADING)
-            sort->numbers[digit] = number;
-        n += count;
+/* The median of three keys at random places, of which there are 2^24. random: 64 bits. */
+static uint64_t span_median(const key_span *span, uint64_t random) {
+    const uint64_t mask = (1 << 24) - 1, n = (uint64_t)span->n;
+    return key_median(span->keys[(random & mask) * n >> 24], span->keys[(random >> 20 & mask) * n >> 24],
+                      span->keys[(random >> 40) * n >> 24]);
+}
+
+/* G. L. Steele et al., Fast splittable pseudorandom number generators (2014). */
+static uint64_t sort_random(uint64_t state) {
+    state = (state ^ state >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    state = (state ^ state >> 27) * UINT64_C(0x94D049BB133111EB);
+    return state ^ state >> 31;
+}
+
+/* A key about in the middle. */
+static uint64_t sort_bound(const key_sort *sort, const key_span *span) {
+    const uint64_t step = UINT64_C(0x9E3779B97F4A7C15);
+    const uint64_t state = sort->seed + (uint64_t)(span->keys - sort->first) * step + (uint64_t)span->n;
+    const uint64_t median = span_median(span, sort_random(state));
+    if (span->n <= 2 * SHORT_NKEYS)
+        return median;
+    return key_median(median, span_median(span, sort_random(state + step)),
+                      span_median(span, sort_random(state + 2 * step)));
+}
+
+/* Moves the keys below a bound before the others; *nbelow: how many there are. Polls the host if there are
+ * many. Not inlined: its room would be on the stack as often as spans are within each other. */
+static __attribute__((noinline)) npyx_status sort_divide(const key_sort *sort, const key_span *span,
+                                                         uint64_t bound, int64_t *nbelow, npyx_error *error) {
+    const npyx_key_kernels *kernels = sort->kernels;
+    uint64_t *low = span->keys, *high = low + span->n, *next = low + CHUNK_NKEYS, *end = high - CHUNK_NKEYS;
+    uint64_t kept[SHORT_NKEYS];
+    if (span->n <= SHORT_NKEYS) {
+        memcpy(kept, span->keys, (size_t)span->n * sizeof *kept);
+        kernels->divide(kept, span->n, bound, &low, &high);
+        *nbelow = low - span->keys;
+        return NPYX_OK;
     }
-    return NPYX_OK;
-}
-
-/* As keys_differ, of many keys. */
-static npyx_status sort_differ(const key_sort *sort, const key_piece *whole, uint64_t *differ,
-                               npyx_error *error) {
-    *differ = 0;
-    for (int64_t i = 0, n; i < whole->n; i += n) {
-        NPYX_TRY(npyx_poll(sort->host, error));
-        n = whole->n - i < POLL_NKEYS ? whole->n - i : POLL_NKEYS;
-        *differ |= keys_differ(whole->keys + i, n) | (whole->keys[i] ^ whole->keys[0]);
-    }
-    return NPYX_OK;
-}
-
-/* Deals the keys of a piece, which differ in some bits, into the room, as more pieces. */
-static npyx_status sort_deal(key_sort *sort, const key_piece *whole, uint64_t differ, npyx_error *error) {
-    const uint64_t *keys = whole->keys;
-    const int nbits = 64 - __builtin_clzll(differ);
-    const int shift = nbits > LEADING_NBITS ? nbits - LEADING_NBITS : 0;
-    memset(sort->counts, 0, sizeof sort->counts);
-    for (int64_t i = 0; i < whole->n; i++) {
-        if (i % POLL_NKEYS == 0)
+    memcpy(kept, low, CHUNK_NKEYS * sizeof *kept);
+    memcpy(kept + CHUNK_NKEYS, end, CHUNK_NKEYS * sizeof *kept);
+    for (int64_t i = 0; end - next >= CHUNK_NKEYS; i += CHUNK_NKEYS) {
+        if (span->n > POLL_NKEYS && i % POLL_NKEYS == 0)
             NPYX_TRY(npyx_poll(sort->host, error));
-        sort->counts[keys[i] >> shift & (NLEADING - 1)]++;
+        const bool takes_last = high - end < next - low; /* where there is less room */
+        end -= takes_last ? CHUNK_NKEYS : 0;
+        kernels->divide(takes_last ? end : next, CHUNK_NKEYS, bound, &low, &high);
+        next += takes_last ? 0 : CHUNK_NKEYS;
     }
-    NPYX_TRY(sort_add_pieces(sort, whole, error));
-    for (int64_t i = 0; i < whole->n; i++) {
-        if (i % POLL_NKEYS == 0)
-            NPYX_TRY(npyx_poll(sort->host, error));
-        whole->room[sort->starts[sort->numbers[keys[i] >> shift & (NLEADING - 1)]]++] = keys[i];
-    }
+    const int64_t nleft = end - next;
+    memcpy(kept + 2 * CHUNK_NKEYS, next, (size_t)nleft * sizeof *kept);
+    kernels->divide(kept, 2 * CHUNK_NKEYS + nleft, bound, &low, &high);
+    *nbelow = low - span->keys;
     return NPYX_OK;
 }
 
-/* ---- all pieces ---- */
+/* Divides a span: *other is the shorter part, *span the longer one. */
+static npyx_status sort_split(const key_sort *sort, key_span *span, key_span *other, npyx_error *error) {
+    uint64_t bound = sort_bound(sort, span);
+    const bool is_least = bound == span->least;
+    int64_t n = span->n;
+    if (!is_least || bound < UINT64_MAX)
+        NPYX_TRY(sort_divide(sort, span, bound + is_least, &n, error));
+    key_span below = {.keys = span->keys, .n = is_least ? 0 : n, .least = span->least};
+    key_span above = {.keys = span->keys + n, .n = span->n - n, .least = bound + is_least};
+    *span = above.n < below.n ? below : above;
+    *other = above.n < below.n ? above : below;
+    return NPYX_OK;
+}
+
+/* ---- spans ---- */
+
+static npyx_status sort_add_piece(key_sort *sort, const key_span *piece, npyx_error *error);
+
+/* A piece is sorted here, and of others all pieces are handed on. The shorter part goes first: each time one
+ * is within another, it has half of its keys at most. */
+static npyx_status sort_span(key_sort *sort, key_span span, bool is_piece, npyx_error *error) {
+    const int64_t most = is_piece ? sort->kernels->few_nkeys : NPYX_SORT_PIECE_NKEYS;
+    while (span.n > most && sort_wants(sort, &span)) {
+        key_span other;
+        NPYX_TRY(sort_split(sort, &span, &other, error));
+        NPYX_TRY(sort_span(sort, other, is_piece, error));
+    }
+    if (!sort_wants(sort, &span))
+        return NPYX_OK;
+    if (!is_piece)
+        return sort_add_piece(sort, &span, error);
+    sort->kernels->sort_few(span.keys, span.n);
+    return NPYX_OK;
+}
 
 static void sort_make(void *ctx, int64_t index) {
-    const key_sort *sort = ctx;
-    if (sort_wants(sort, &sort->pieces[index]))
-        piece_sort(&sort->pieces[index]);
+    key_sort *sort = ctx;
+    (void)sort_span(sort, sort->pieces[index % SORT_NSLOTS], true,
+                    NULL); /* it is too short to be interrupted */
 }
 
-static npyx_status sort_all_pieces(key_sort *sort, int64_t n, npyx_error *error) {
-    npyx_pool *pool =
-        n < NPYX_SORT_THREADS_NKEYS ? NULL : npyx_pool_start(sort->host, SORT_NSLOTS, false, sort_make, sort);
-    npyx_status status = NPYX_OK;
-    for (int64_t i = 0; i < sort->npieces && status == NPYX_OK; i++) {
-        if (pool == NULL) {
-            sort_make(sort, i);
-            status = npyx_poll(sort->host, error);
-        } else {
-            npyx_pool_allow(pool, i + SORT_NSLOTS < sort->npieces ? i + SORT_NSLOTS : sort->npieces);
-            status = npyx_pool_await(pool, i, error);
-        }
+static npyx_status sort_add_piece(key_sort *sort, const key_span *piece, npyx_error *error) {
+    const int64_t index = sort->npieces++;
+    if (sort->pool == NULL) {
+        NPYX_TRY(sort_span(sort, *piece, true, error));
+        return npyx_poll(sort->host, error);
     }
-    npyx_pool_stop(pool);
+    if (index >= SORT_NSLOTS)
+        NPYX_TRY(npyx_pool_await(sort->pool, index - SORT_NSLOTS, error));
+    sort->pieces[index % SORT_NSLOTS] = *piece;
+    npyx_pool_allow(sort->pool, sort->npieces);
+    return NPYX_OK;
+}
+
+static npyx_status sort_await_pieces(key_sort *sort, npyx_error *error) {
+    int64_t index = sort->npieces > SORT_NSLOTS ? sort->npieces - SORT_NSLOTS : 0;
+    for (; sort->pool != NULL && index < sort->npieces; index++)
+        NPYX_TRY(npyx_pool_await(sort->pool, index, error));
+    return NPYX_OK;
+}
+
+npyx_status npyx_keys_sort_ranks(npyx_host *host, uint64_t *keys, int64_t n, const int64_t *ranks,
+                                 int64_t nranks, npyx_error *error) {
+    key_sort sort = {.host = host,
+                     .kernels = npyx_key_kernels_of(npyx_simd_here()),
+                     .first = keys,
+                     .ranks = ranks,
+                     .nranks = nranks,
+                     .seed = npyx_hash_name(host, "key sort", 8)};
+    if (n >= NPYX_SORT_THREADS_NKEYS)
+        sort.pool = npyx_pool_start(host, SORT_NSLOTS, false, sort_make, &sort);
+    npyx_status status = sort_span(&sort, (key_span){.keys = keys, .n = n}, false, error);
+    if (status == NPYX_OK)
+        status = sort_await_pieces(&sort, error);
+    npyx_pool_stop(sort.pool);
     return status;
 }
 
-static npyx_status sort_many(key_sort *sort, const key_piece *all, npyx_error *error) {
-    NPYX_TRY(sort_add_piece(sort, *all, error));
-    for (int64_t i = 0; i < sort->npieces; i++) { /* those that are added meanwhile, too */
-        const key_piece piece = sort->pieces[i];
-        uint64_t differ;
-        if (piece.n <= NPYX_SORT_MOST_NKEYS || !sort_wants(sort, &piece))
-            continue;
-        NPYX_TRY(sort_differ(sort, &piece, &differ, error));
-        if (differ == 0)
-            continue;
-        sort->pieces[i].n = 0;
-        NPYX_TRY(sort_deal(sort, &piece, differ, error));
-    }
-    return sort_all_pieces(sort, all->n, error);
-}
-
-npyx_status npyx_keys_sort_ranks(npyx_host *host, uint64_t *keys, int64_t n, uint64_t *room,
-                                 const int64_t *ranks, int64_t nranks, npyx_error *error) {
-    const key_piece all = {.keys = keys, .room = room, .n = n};
-    if (n <= NPYX_SORT_MOST_NKEYS) {
-        piece_sort(&all);
-        return npyx_poll(host, error);
-    }
-    key_sort *sort = npyx_alloc(host, sizeof *sort);
-    NPYX_TRY(npyx_check_memory(sort, error));
-    sort->host = host;
-    sort->first = keys;
-    sort->ranks = ranks;
-    sort->nranks = nranks;
-    sort->pieces = NULL;
-    sort->npieces = sort->capacity = 0;
-    npyx_status status = sort_many(sort, &all, error);
-    npyx_free(host, sort->pieces);
-    npyx_free(host, sort);
-    return status;
-}
-
-npyx_status npyx_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, uint64_t *room, npyx_error *error) {
-    return npyx_keys_sort_ranks(host, keys, n, room, NULL, 0, error);
+npyx_status npyx_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, npyx_error *error) {
+    return npyx_keys_sort_ranks(host, keys, n, NULL, 0, error);
 }

@@ -101,8 +101,7 @@ npyx_status npyx_order_find_in_brackets(npyx_order *order, const int64_t *ranks,
 npyx_status npyx_order_make_room(npyx_order *order, uint64_t **room, int64_t *nkeys, int64_t n,
                                  npyx_error *error);
 
-/* Sorts n keys of a list, or as far as it takes to find those of ranks in increasing order. */
-npyx_status npyx_order_sort(npyx_order *order, uint64_t *list, int64_t n, npyx_error *error);
+/* Finds the keys of ranks among n keys of a list, which is sorted as far as that takes. */
 npyx_status npyx_order_select(npyx_order *order, uint64_t *list, int64_t n, const int64_t *ranks,
                               int64_t nranks, uint64_t *found, npyx_error *error);
 

@@ -35,23 +35,10 @@ npyx_status npyx_order_make_room(npyx_order *order, uint64_t **room, int64_t *nk
     return npyx_check_memory(*room, error);
 }
 
-static npyx_status order_sort_ranks(npyx_order *order, uint64_t *list, int64_t n, const int64_t *ranks,
-                                    int64_t nranks, npyx_error *error) {
-    NPYX_TRY(npyx_order_make_room(order, &order->room, &order->room_nkeys, n, error));
-    return npyx_keys_sort_ranks(order->host, list, n, order->room, ranks, nranks, error);
-}
-
-npyx_status npyx_order_sort(npyx_order *order, uint64_t *list, int64_t n, npyx_error *error) {
-    return order_sort_ranks(order, list, n, NULL, 0, error);
-}
-
 npyx_status npyx_order_select(npyx_order *order, uint64_t *list, int64_t n, const int64_t *ranks,
                               int64_t nranks, uint64_t *found, npyx_error *error) {
-    const bool are_few = nranks <= NPYX_ORDER_FEW_NRANKS, is_long = n >= NPYX_SORT_THREADS_NKEYS;
-    if (!are_few)
-        NPYX_TRY(npyx_order_sort(order, list, n, error));
-    else if (is_long || !npyx_order_keys_select(list, n, ranks, nranks))
-        NPYX_TRY(order_sort_ranks(order, list, n, ranks, nranks, error));
+    const bool are_few = nranks <= NPYX_ORDER_FEW_NRANKS;
+    NPYX_TRY(npyx_keys_sort_ranks(order->host, list, n, are_few ? ranks : NULL, are_few ? nranks : 0, error));
     for (int64_t i = 0; i < nranks; i++)
         found[i] = list[ranks[i]];
     return NPYX_OK;
@@ -206,7 +193,7 @@ static npyx_status brackets_make(npyx_order *order, const double *places, int64_
     for (int64_t i = 0; i < nplaces && width >= least_width; i++, nranks += 2)
         brackets_expect(places[i], width, nsampled, &ranks[nranks], &ranks[nranks + 1]);
     if (nranks > 0)
-        NPYX_TRY(order_sort_ranks(order, order->list, nsampled, ranks, nranks, error));
+        NPYX_TRY(npyx_keys_sort_ranks(order->host, order->list, nsampled, ranks, nranks, error));
     for (int64_t i = 0; i < nranks; i += 2) {
         const uint64_t low_key = ranks[i] < 0 ? 0 : order->list[ranks[i]];
         const uint64_t high_key = ranks[i + 1] == nsampled ? last_key : order->list[ranks[i + 1]];

@@ -33,8 +33,4 @@ enum { NPYX_ORDER_ITEM_NBYTES = 16 };
 /* The item of a key, in the dtype's own byte order. */
 void npyx_order_key_item(const npyx_order_keys *how, uint64_t key, uint8_t *item);
 
-/* Moves n keys so that those of nranks ranks, in increasing order, are where sorting would put them. False,
- * with the keys in no order, if they make that slow. */
-bool npyx_order_keys_select(uint64_t *keys, int64_t n, const int64_t *ranks, int64_t nranks);
-
 #endif

@@ -327,10 +327,6 @@ const uint8_t *npyx_unique_item(const npyx_unique *unique, int64_t i, uint8_t ro
     return room;
 }
 
-int64_t npyx_unique_count(const npyx_unique *unique, int64_t i) {
-    return i == unique->counts.n ? unique->nnulls : unique->counts.counts[i];
-}
-
 int64_t npyx_unique_first(const npyx_unique *unique, int64_t i) {
     return i == unique->counts.n ? unique->first_null : unique->counts.firsts[i];
 }

@@ -39,7 +39,9 @@ int64_t npyx_unique_label(const npyx_unique *unique, int64_t i);
  * NaT. */
 const uint8_t *npyx_unique_item(const npyx_unique *unique, int64_t i, uint8_t room[NPYX_ORDER_ITEM_NBYTES]);
 /* How often row i occurs, and where first, if wants_first. */
-int64_t npyx_unique_count(const npyx_unique *unique, int64_t i);
+static inline int64_t npyx_unique_count(const npyx_unique *unique, int64_t i) {
+    return i == unique->counts.n ? unique->nnulls : npyx_key_counts_of(&unique->counts, i);
+}
 int64_t npyx_unique_first(const npyx_unique *unique, int64_t i);
 
 /* Accepts a zero-initialised one, too. */
