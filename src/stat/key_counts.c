@@ -151,14 +151,6 @@ static npyx_status key_table_empty(npyx_key_counts *c, npyx_error *error) {
 
 enum { KEY_LIST_MOST_NKEYS = 2 * NPYX_MAX_NKEYS };
 
-/* How many of n sorted keys are different. */
-static int64_t keys_ndifferent(const uint64_t *keys, int64_t n) {
-    int64_t ndifferent = n > 0;
-    for (int64_t i = 1; i < n; i++)
-        ndifferent += keys[i] != keys[i - 1];
-    return ndifferent;
-}
-
 /* Leaves one of each key in a sorted list, and makes the counts. */
 static npyx_status key_list_count(const npyx_key_counts *c, int64_t *counts, npyx_error *error) {
     uint64_t *keys = c->list;
@@ -178,8 +170,8 @@ static npyx_status key_list_count(const npyx_key_counts *c, int64_t *counts, npy
 /* Sorts the list, counts its equal keys, and adds the counts to the runs, whose array of keys the list
  * becomes. */
 static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
-    NPYX_TRY(npyx_keys_sort(c->host, c->list, c->nlisted, error));
-    const int64_t n = keys_ndifferent(c->list, c->nlisted);
+    int64_t n;
+    NPYX_TRY(npyx_keys_sort(c->host, c->list, c->nlisted, &n, error));
     if (c->n == 0 && n == c->nlisted) {
         c->keys = c->list;
         c->n = n;
@@ -201,28 +193,33 @@ static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
     return key_runs_take(c, keys, counts, n, error);
 }
 
-/* Whether a key is one of those by which the list is judged: one of 64 keys, and each time it comes. */
-static bool key_is_sampled(const npyx_key_counts *c, uint64_t key) {
-    return key * c->multiplier >> (KEY_NBITS - 6) == 0;
+/* Copies the keys by which the list is judged: one of 1,024 keys, and each time it comes. Returns how many,
+ * at most most. */
+static int64_t keys_sample(const uint64_t *keys, int64_t n, uint64_t multiplier, uint64_t *sample,
+                           int64_t most) {
+    int64_t nsampled = 0;
+    for (int64_t i = 0; i < n && nsampled < most; i++) {
+        if (keys[i] * multiplier >> (KEY_NBITS - 10) == 0)
+            sample[nsampled++] = keys[i];
+    }
+    return nsampled;
 }
 
 /* Whether most keys of a full list are different. Told by a sample of keys, not of places, as far apart as
  * equal ones may be. If much of the list is sampled, few keys make it up. */
 static npyx_status key_list_is_distinct(const npyx_key_counts *c, bool *is_distinct, npyx_error *error) {
     const int64_t most = c->nlisted / 4;
-    uint64_t *sample = npyx_alloc_array(c->host, most + 1, sizeof *sample);
+    uint64_t *sample = npyx_alloc_array(c->host, most, sizeof *sample);
     npyx_status status = npyx_check_memory(sample, error);
-    int64_t nsampled = 0;
-    for (int64_t i = 0; i < c->nlisted && nsampled < most && status == NPYX_OK; i++) {
-        sample[nsampled] = c->list[i];
-        nsampled += key_is_sampled(c, c->list[i]);
-        if (i % RUNS_POLL_N == 0)
-            status = npyx_poll(c->host, error);
+    int64_t nsampled = 0, ndifferent = 0;
+    for (int64_t i = 0, n; i < c->nlisted && status == NPYX_OK; i += n) {
+        n = c->nlisted - i < RUNS_POLL_N ? c->nlisted - i : RUNS_POLL_N;
+        nsampled += keys_sample(c->list + i, n, c->multiplier, sample + nsampled, most - nsampled);
+        status = npyx_poll(c->host, error);
     }
     if (status == NPYX_OK)
-        status = npyx_keys_sort(c->host, sample, nsampled, error);
-    *is_distinct =
-        status == NPYX_OK && nsampled < most && keys_ndifferent(sample, nsampled) >= nsampled / 4 * 3;
+        status = npyx_keys_sort(c->host, sample, nsampled, &ndifferent, error);
+    *is_distinct = nsampled < most && ndifferent >= nsampled / 4 * 3;
     npyx_free(c->host, sample);
     return status;
 }

@@ -10,10 +10,11 @@
  * The caller divides long spans and polls its host; threads sort short ones. The bounds are keys at random
  * places, which nobody can foresee. Of many equal keys one is soon the bound of two spans, and they are done.
  */
-#include "key_sort.h"
+#include <stdatomic.h>
 
 #include "io/threads.h"
 #include "key_kernels.h"
+#include "key_sort.h"
 
 enum {
     CHUNK_NKEYS = NPYX_KEYS_CHUNK_NKEYS,
@@ -46,6 +47,7 @@ typedef struct key_sort {
     const int64_t *ranks;  /* NULL: all are wanted */
     int64_t nranks;
     uint64_t seed;
+    _Atomic int64_t ndifferent;
     npyx_pool *pool; /* NULL: there are no threads */
     int64_t npieces; /* for threads */
     key_span pieces[SORT_NSLOTS];
@@ -123,8 +125,9 @@ static __attribute__((noinline)) npyx_status sort_divide(const key_sort *sort, c
     return NPYX_OK;
 }
 
-/* Divides a span: *other is the shorter part, *span the longer one. */
-static npyx_status sort_split(const key_sort *sort, key_span *span, key_span *other, npyx_error *error) {
+/* Divides a span: *other is the shorter part, *span the longer one. Keys that are all equal are in neither.
+ */
+static npyx_status sort_split(key_sort *sort, key_span *span, key_span *other, npyx_error *error) {
     uint64_t bound = sort_bound(sort, span);
     const bool is_least = bound == span->least;
     int64_t n = span->n;
@@ -132,6 +135,8 @@ static npyx_status sort_split(const key_sort *sort, key_span *span, key_span *ot
         NPYX_TRY(sort_divide(sort, span, bound + is_least, &n, error));
     key_span below = {.keys = span->keys, .n = is_least ? 0 : n, .least = span->least};
     key_span above = {.keys = span->keys + n, .n = span->n - n, .least = bound + is_least};
+    if (is_least && span->n > NPYX_SORT_PIECE_NKEYS) /* else the piece counts them */
+        atomic_fetch_add(&sort->ndifferent, 1);
     *span = above.n < below.n ? below : above;
     *other = above.n < below.n ? above : below;
     return NPYX_OK;
@@ -150,7 +155,7 @@ static npyx_status sort_span(key_sort *sort, key_span span, bool is_piece, npyx_
         NPYX_TRY(sort_split(sort, &span, &other, error));
         NPYX_TRY(sort_span(sort, other, is_piece, error));
     }
-    if (!sort_wants(sort, &span))
+    if (span.n == 0 || !sort_wants(sort, &span))
         return NPYX_OK;
     if (!is_piece)
         return sort_add_piece(sort, &span, error);
@@ -158,16 +163,24 @@ static npyx_status sort_span(key_sort *sort, key_span span, bool is_piece, npyx_
     return NPYX_OK;
 }
 
+/* Pieces begin where other keys do. */
+static void sort_piece(key_sort *sort, const key_span *piece) {
+    int64_t ndifferent = 1;
+    (void)sort_span(sort, *piece, true, NULL); /* it is too short to be interrupted */
+    for (int64_t i = 1; i < piece->n && sort->ranks == NULL; i++)
+        ndifferent += piece->keys[i] != piece->keys[i - 1];
+    atomic_fetch_add(&sort->ndifferent, ndifferent);
+}
+
 static void sort_make(void *ctx, int64_t index) {
     key_sort *sort = ctx;
-    (void)sort_span(sort, sort->pieces[index % SORT_NSLOTS], true,
-                    NULL); /* it is too short to be interrupted */
+    sort_piece(sort, &sort->pieces[index % SORT_NSLOTS]);
 }
 
 static npyx_status sort_add_piece(key_sort *sort, const key_span *piece, npyx_error *error) {
     const int64_t index = sort->npieces++;
     if (sort->pool == NULL) {
-        NPYX_TRY(sort_span(sort, *piece, true, error));
+        sort_piece(sort, piece);
         return npyx_poll(sort->host, error);
     }
     if (index >= SORT_NSLOTS)
@@ -184,23 +197,30 @@ static npyx_status sort_await_pieces(key_sort *sort, npyx_error *error) {
     return NPYX_OK;
 }
 
-npyx_status npyx_keys_sort_ranks(npyx_host *host, uint64_t *keys, int64_t n, const int64_t *ranks,
-                                 int64_t nranks, npyx_error *error) {
-    key_sort sort = {.host = host,
-                     .kernels = npyx_key_kernels_of(npyx_simd_here()),
-                     .first = keys,
-                     .ranks = ranks,
-                     .nranks = nranks,
-                     .seed = npyx_hash_name(host, "key sort", 8)};
+static npyx_status sort_all(key_sort *sort, npyx_host *host, uint64_t *keys, int64_t n, npyx_error *error) {
+    sort->host = host;
+    sort->kernels = npyx_key_kernels_of(npyx_simd_here());
+    sort->first = keys;
+    sort->seed = npyx_hash_name(host, "key sort", 8);
     if (n >= NPYX_SORT_THREADS_NKEYS)
-        sort.pool = npyx_pool_start(host, SORT_NSLOTS, false, sort_make, &sort);
-    npyx_status status = sort_span(&sort, (key_span){.keys = keys, .n = n}, false, error);
+        sort->pool = npyx_pool_start(host, SORT_NSLOTS, false, sort_make, sort);
+    npyx_status status = sort_span(sort, (key_span){.keys = keys, .n = n}, false, error);
     if (status == NPYX_OK)
-        status = sort_await_pieces(&sort, error);
-    npyx_pool_stop(sort.pool);
+        status = sort_await_pieces(sort, error);
+    npyx_pool_stop(sort->pool);
     return status;
 }
 
-npyx_status npyx_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, npyx_error *error) {
-    return npyx_keys_sort_ranks(host, keys, n, NULL, 0, error);
+npyx_status npyx_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, int64_t *ndifferent,
+                           npyx_error *error) {
+    key_sort sort = {.ndifferent = 0};
+    NPYX_TRY(sort_all(&sort, host, keys, n, error));
+    *ndifferent = sort.ndifferent;
+    return NPYX_OK;
+}
+
+npyx_status npyx_keys_sort_ranks(npyx_host *host, uint64_t *keys, int64_t n, const int64_t *ranks,
+                                 int64_t nranks, npyx_error *error) {
+    key_sort sort = {.ranks = ranks, .nranks = nranks};
+    return sort_all(&sort, host, keys, n, error);
 }
