@@ -53,11 +53,11 @@ def timed_in_python(peer, ours, turns=TURNS):
     return min(times[0]), min(times[1])
 
 
-def timed_in_processes(peer, ours, turns=TURNS, **options):
-    """Milliseconds of two works of fresh.py, in turn, each time in a process of its own. A work is its name, its
-    arguments and the variables of its environment."""
+def timed_in_processes(*works, turns=TURNS, **options):
+    """Milliseconds of works of fresh.py, as the peer's and ours, in turn, each time in a process of its own. A work is
+    its name, its arguments and the variables of its environment."""
     done = lambda side: fresh.done(*side[:-1], variables=side[-1], **options)
-    times = [(done(peer), done(ours)) for _ in range(turns)]
+    times = [[done(work) for work in works] for _ in range(turns)]
     print("   ", *(side.answer for side in times[0]))
     return tuple(1000 * min(side.seconds for side in sides) for sides in zip(*times))
 
