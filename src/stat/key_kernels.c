@@ -1,7 +1,6 @@
 #include "key_kernels.h"
 
-/* ---- any processor: without a branch that depends on keys, which would be foretold wrongly half the time
- * ---- */
+/* ---- any processor: without branches on keys, which it would predict wrongly half the time ---- */
 
 enum { FEW_NKEYS = 32, FOUR = 4 };
 

@@ -8,7 +8,8 @@
  * elsewhere, so that there is always enough at both ends.
  *
  * The caller divides long spans and polls its host; threads sort short ones. The bounds are keys at random
- * places, which nobody can foresee. Of many equal keys one is soon the bound of two spans, and they are done.
+ * places, which nobody can foresee. Keys equal to a bound are in the span that it is the least of: if it is
+ * chosen once more, they come first there, and are done. So many equal keys cost two passes.
  */
 #include <stdatomic.h>
 
@@ -96,18 +97,18 @@ static uint64_t sort_bound(const key_sort *sort, const key_span *span) {
 }
 
 /* Moves the keys below a bound before the others; *nbelow: how many there are. Polls the host if there are
- * many. Not inlined: its room would be on the stack as often as spans are within each other. */
+ * many. Not inlined: what it keeps would be on the stack as often as spans are within each other. */
 static __attribute__((noinline)) npyx_status sort_divide(const key_sort *sort, const key_span *span,
                                                          uint64_t bound, int64_t *nbelow, npyx_error *error) {
     const npyx_key_kernels *kernels = sort->kernels;
-    uint64_t *low = span->keys, *high = low + span->n, *next = low + CHUNK_NKEYS, *end = high - CHUNK_NKEYS;
-    uint64_t kept[SHORT_NKEYS];
+    uint64_t *low = span->keys, *high = low + span->n, kept[SHORT_NKEYS];
     if (span->n <= SHORT_NKEYS) {
         memcpy(kept, span->keys, (size_t)span->n * sizeof *kept);
         kernels->divide(kept, span->n, bound, &low, &high);
         *nbelow = low - span->keys;
         return NPYX_OK;
     }
+    uint64_t *next = low + CHUNK_NKEYS, *end = high - CHUNK_NKEYS; /* of what is still to be read */
     memcpy(kept, low, CHUNK_NKEYS * sizeof *kept);
     memcpy(kept + CHUNK_NKEYS, end, CHUNK_NKEYS * sizeof *kept);
     for (int64_t i = 0; end - next >= CHUNK_NKEYS; i += CHUNK_NKEYS) {
