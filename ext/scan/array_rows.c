@@ -71,10 +71,10 @@ npyx_status npyext_array_rows_step(npyext_cursor *cursor, npyx_error *error) {
     return status;
 }
 
-int npyext_array_rows_next(sqlite3_vtab_cursor *base) {
-    npyext_array_rows_cursor *rows = (npyext_array_rows_cursor *)base;
+int npyext_array_rows_next(sqlite3_vtab_cursor *cursor) {
+    npyext_array_rows_cursor *rows = (npyext_array_rows_cursor *)cursor;
     if (rows->nrows >= rows->nsure)
-        return npyext_cursor_next(base);
+        return npyext_cursor_next(cursor);
     rows->nrows++;
     return SQLITE_OK;
 }
