@@ -87,7 +87,7 @@
     T(NPYX_LABEL_RESULT_NBYTES, 1 << 19, 64)         /* larger results are not built per block and merged */ \
     T(NPYX_LABEL_BLOCK_NBYTES, 1 << 21, 64)          /* the largest block of the file */ \
     T(NPYX_LABEL_BLOCK_NRESULTS, 4, 1)               /* a block is as large as this many results, so that merging them costs little */ \
-    T(NPYX_ORDER_NKEYS, 1 << 20, 64)                 /* keys held at a time: 8 MiB, and as much again during sorting */ \
+    T(NPYX_ORDER_NKEYS, 1 << 20, 64)                 /* keys held at a time: 8 MiB, and as much again while those of labels are put together */ \
     T(NPYX_ORDER_NLEADING, 16, 8)                    /* leading bits counted per pass; at least 2 more than ORDER_FEW_NSPANS takes to number */ \
     T(NPYX_ORDER_FEW_NRANKS, 32, 1)                  /* with more ranks, sorting is faster than selecting */ \
     T(NPYX_ORDER_FEW_NSPANS, 64, 1)                  /* with more spans, each has fewer counters */ \

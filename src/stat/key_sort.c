@@ -222,6 +222,11 @@ npyx_status npyx_keys_sort(npyx_host *host, uint64_t *keys, int64_t n, int64_t *
 
 npyx_status npyx_keys_sort_ranks(npyx_host *host, uint64_t *keys, int64_t n, const int64_t *ranks,
                                  int64_t nranks, npyx_error *error) {
+    const npyx_key_kernels *kernels = npyx_key_kernels_of(npyx_simd_here());
+    if (n <= kernels->few_nkeys) { /* of the many rows of an array, perhaps */
+        kernels->sort_few(keys, n);
+        return NPYX_OK;
+    }
     key_sort sort = {.ranks = ranks, .nranks = nranks};
     return sort_all(&sort, host, keys, n, error);
 }

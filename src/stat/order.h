@@ -45,7 +45,7 @@ typedef struct npyx_order {
     bool has_labels;
     npyx_label_runs runs;
     bool is_listed;                 /* the list is of all keys, label after label */
-    uint64_t *list, *room;          /* to sort in; NULL: not needed yet */
+    uint64_t *list, *room;          /* room: to put keys of labels together; NULL: not needed yet */
     int64_t list_nkeys, room_nkeys; /* for which there is memory */
     int32_t *labels;                /* while keys are listed: theirs */
     int nbits;                      /* leading bits by which all keys of each label are counted */
