@@ -109,6 +109,8 @@ enum {
     MOST_NVECTORS = 16
 };
 
+#define KEYS_INLINE NPYX_WITH_AVX512 static inline __attribute__((always_inline))
+
 /* The first lanes of a vector that begins n keys before the end. */
 static inline __mmask8 lanes_before(int64_t n) {
     return (__mmask8)(n >= NLANES ? (1u << NLANES) - 1 : n <= 0 ? 0 : (1u << n) - 1);
@@ -155,48 +157,65 @@ static inline __mmask8 lanes_with(int bit) {
 }
 
 /* Each lane and the one whose number differs in a bit: one gets the lesser key, one the greater. */
-NPYX_WITH_AVX512 static inline __attribute__((always_inline)) __m512i lanes_exchange(__m512i x, int bit,
-                                                                                     __mmask8 get_greater) {
+KEYS_INLINE __m512i lanes_exchange(__m512i x, int bit, __mmask8 get_greater) {
     const __m512i others = bit == 1   ? _mm512_shuffle_epi32(x, _MM_PERM_BADC)
                            : bit == 2 ? _mm512_permutex_epi64(x, 0x4e)
                                       : _mm512_shuffle_i64x2(x, x, 0x4e);
     return _mm512_mask_max_epu64(_mm512_min_epu64(x, others), get_greater, x, others);
 }
 
-/* K. E. Batcher, Sorting networks and their applications (1968): runs that ascend and descend by turns are
- * merged into runs twice as long, by exchanging keys whose numbers differ in one bit. nvectors: a constant.
- */
-NPYX_WITH_AVX512 static inline __attribute__((always_inline)) void vectors_sort(uint64_t *keys, int64_t n,
-                                                                                int nvectors) {
+/* K. E. Batcher, Sorting networks and their applications (1968): runs that ascend and descend by turns become
+ * runs twice as long, by exchanging keys whose numbers differ in one bit, and then in the next lower one.
+ * nvectors, run and bit are constants. */
+KEYS_INLINE void vectors_exchange(__m512i *x, int nvectors, int run, int bit) {
+#pragma GCC unroll 16
+    for (int i = 0; i < nvectors; i++) {
+        const bool descends = (i * NLANES & run) != 0;
+        if (bit < NLANES) {
+            const int descending = run < NLANES ? lanes_with(run) : descends ? 0xff : 0;
+            x[i] = lanes_exchange(x[i], bit, (__mmask8)(lanes_with(bit) ^ descending));
+        } else if ((i * NLANES & bit) == 0) {
+            const int j = i + bit / NLANES;
+            const __m512i lesser = _mm512_min_epu64(x[i], x[j]), greater = _mm512_max_epu64(x[i], x[j]);
+            x[i] = descends ? greater : lesser;
+            x[j] = descends ? lesser : greater;
+        }
+    }
+}
+
+KEYS_INLINE void vectors_merge(__m512i *x, int nvectors, int run) {
+    if (run > 64)
+        vectors_exchange(x, nvectors, run, 64);
+    if (run > 32)
+        vectors_exchange(x, nvectors, run, 32);
+    if (run > 16)
+        vectors_exchange(x, nvectors, run, 16);
+    if (run > 8)
+        vectors_exchange(x, nvectors, run, 8);
+    if (run > 4)
+        vectors_exchange(x, nvectors, run, 4);
+    if (run > 2)
+        vectors_exchange(x, nvectors, run, 2);
+    vectors_exchange(x, nvectors, run, 1);
+}
+
+KEYS_INLINE void vectors_sort(uint64_t *keys, int64_t n, int nvectors) {
     __m512i x[MOST_NVECTORS];
 #pragma GCC unroll 16
     for (int i = 0; i < nvectors; i++)
         x[i] = _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), lanes_before(n - (int64_t)i * NLANES),
                                        keys + (ptrdiff_t)i * NLANES);
-#pragma GCC unroll 16
-    for (int run = 2; run <= nvectors * NLANES; run *= 2) {
-#pragma GCC unroll 16
-        for (int bit = run / 2; bit >= NLANES; bit /= 2) {
-#pragma GCC unroll 16
-            for (int i = 0; i < nvectors; i++) {
-                const int j = i | bit / NLANES;
-                if (i == j)
-                    continue;
-                const __m512i lesser = _mm512_min_epu64(x[i], x[j]), greater = _mm512_max_epu64(x[i], x[j]);
-                const bool descends = (i * NLANES & run) != 0;
-                x[i] = descends ? greater : lesser;
-                x[j] = descends ? lesser : greater;
-            }
-        }
-#pragma GCC unroll 16
-        for (int bit = run < NLANES ? run / 2 : NLANES / 2; bit > 0; bit /= 2) {
-#pragma GCC unroll 16
-            for (int i = 0; i < nvectors; i++) {
-                const int descend = run < NLANES ? lanes_with(run) : (i * NLANES & run) != 0 ? 0xff : 0;
-                x[i] = lanes_exchange(x[i], bit, (__mmask8)(lanes_with(bit) ^ descend));
-            }
-        }
-    }
+    vectors_merge(x, nvectors, 2);
+    vectors_merge(x, nvectors, 4);
+    vectors_merge(x, nvectors, 8);
+    if (nvectors > 1)
+        vectors_merge(x, nvectors, 16);
+    if (nvectors > 2)
+        vectors_merge(x, nvectors, 32);
+    if (nvectors > 4)
+        vectors_merge(x, nvectors, 64);
+    if (nvectors > 8)
+        vectors_merge(x, nvectors, 128);
 #pragma GCC unroll 16
     for (int i = 0; i < nvectors; i++)
         _mm512_mask_storeu_epi64(keys + (ptrdiff_t)i * NLANES, lanes_before(n - (int64_t)i * NLANES), x[i]);
