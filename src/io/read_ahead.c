@@ -1,12 +1,14 @@
 #include "read_ahead.h"
 
+#include <stdatomic.h>
+
 #include "threads.h"
 
 enum { MAX_NSLOTS_AHEAD = NPYX_MAX_NTHREADS + 2, MIN_NSLOTS_AHEAD = 4 };
 
 typedef struct slot {
-    uint8_t *memory; /* for a block at any offset in a page */
-    uint8_t *room;   /* in memory, for the current block */
+    int room_number; /* -1: it was given back */
+    uint8_t *room;   /* where the current block begins in it */
     void *result;
     uint32_t crc32;       /* of the bytes, if the source needs it */
     const uint8_t *bytes; /* NULL: they could not be read */
@@ -18,10 +20,14 @@ struct npyx_read_ahead {
     npyx_read_stretch stretch;
     npyx_work work;
     int64_t nblocks;
-    uint8_t *memory;  /* of all slots */
-    int64_t ntaken;   /* blocks given to the caller */
-    int64_t nread;    /* blocks that the caller has read, of a source that is not concurrent */
-    npyx_error error; /* of the unreadable block, when only the caller reads */
+    uint8_t *memory; /* the results of all slots, and the rooms */
+    uint8_t *rooms;  /* as many as slots, each for a block at any offset in a page */
+    size_t room_nbytes;
+    _Atomic uint32_t free_rooms; /* a bit each */
+    bool gives_back;             /* a room, as soon as the work on it is done */
+    int64_t ntaken;              /* blocks given to the caller */
+    int64_t nread;               /* blocks that the caller has read, of a source that is not concurrent */
+    npyx_error error;            /* of the unreadable block, when only the caller reads */
     npyx_pool *pool;
     int64_t nslots;
     slot slots[MAX_NSLOTS_AHEAD]; /* block i is in slot i % nslots */
@@ -41,11 +47,28 @@ static slot *slot_of(npyx_read_ahead *ahead, int64_t index) {
     return &ahead->slots[index % ahead->nslots];
 }
 
-/* Assigns a block its room. */
+/* The first room that is free is mostly the one that the thread had last, and in its processor's cache. Rooms
+ * that changed with the blocks came from another processor's. */
+static int take_room(npyx_read_ahead *ahead) {
+    uint32_t rooms = atomic_load(&ahead->free_rooms);
+    while (!atomic_compare_exchange_weak(&ahead->free_rooms, &rooms, rooms & (rooms - 1)))
+        ;
+    return __builtin_ctz(rooms);
+}
+
+/* Assigns a block its room, until the caller wants the next one. */
 static slot *take_slot(npyx_read_ahead *ahead, int64_t index) {
     slot *taken = slot_of(ahead, index);
-    taken->room = npyx_congruent_room(taken->memory, ahead->source->file_off + off_of(ahead, index));
+    taken->room_number = take_room(ahead);
+    taken->room = npyx_congruent_room(ahead->rooms + (size_t)taken->room_number * ahead->room_nbytes,
+                                      ahead->source->file_off + off_of(ahead, index));
     return taken;
+}
+
+static void give_back_room(npyx_read_ahead *ahead, slot *made) {
+    if (made->room_number >= 0)
+        atomic_fetch_or(&ahead->free_rooms, (uint32_t)1 << made->room_number);
+    made->room_number = -1;
 }
 
 static void ahead_run(const npyx_read_ahead *ahead, int64_t index, slot *made) {
@@ -64,8 +87,11 @@ static void ahead_make(void *ctx, int64_t index) {
         made->bytes = source->ops->read_aside(source, off_of(ahead, index), made->room,
                                               nbytes_of(ahead, index), &made->crc32);
     }
-    if (made->bytes != NULL)
-        ahead_run(ahead, index, made);
+    if (made->bytes == NULL)
+        return;
+    ahead_run(ahead, index, made);
+    if (ahead->gives_back)
+        give_back_room(ahead, made);
 }
 
 /* Reads the next block of a source that only the caller can read, if there is one and a slot for it, and
@@ -92,15 +118,24 @@ static void allow_slots(npyx_read_ahead *ahead) {
         npyx_pool_allow(ahead->pool, end < ahead->nblocks ? end : ahead->nblocks);
 }
 
+/* A source with a checksum may want bytes once more when they are accounted for. */
+static bool ahead_needs_bytes(const npyx_source *source) {
+    while (source != NULL && !source->wants_order)
+        source = source->parent;
+    return source != NULL;
+}
+
 static bool ahead_make_slots(npyx_read_ahead *ahead) {
     size_t result_nbytes = (ahead->work.result_nbytes + 7) / 8 * 8;
-    size_t slot_nbytes = result_nbytes + (ahead->stretch.block_nbytes + 7) / 8 * 8 + NPYX_PAGE_NBYTES;
-    ahead->memory = npyx_alloc(ahead->host, (size_t)ahead->nslots * slot_nbytes);
-    for (int64_t i = 0; i < ahead->nslots && ahead->memory != NULL; i++) {
-        ahead->slots[i].result = ahead->memory + (size_t)i * slot_nbytes;
-        ahead->slots[i].memory = ahead->memory + (size_t)i * slot_nbytes + result_nbytes;
-    }
-    return ahead->memory != NULL;
+    ahead->room_nbytes = (ahead->stretch.block_nbytes + 7) / 8 * 8 + NPYX_PAGE_NBYTES;
+    ahead->memory = npyx_alloc(ahead->host, (size_t)ahead->nslots * (result_nbytes + ahead->room_nbytes));
+    if (ahead->memory == NULL)
+        return false;
+    for (int64_t i = 0; i < ahead->nslots; i++)
+        ahead->slots[i].result = ahead->memory + (size_t)i * result_nbytes;
+    ahead->rooms = ahead->memory + (size_t)ahead->nslots * result_nbytes;
+    ahead->free_rooms = ((uint32_t)1 << ahead->nslots) - 1;
+    return true;
 }
 
 npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, npyx_read_stretch stretch, npyx_work work) {
@@ -114,7 +149,8 @@ npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, npyx_read_stretch st
                                .stretch = stretch,
                                .work = work,
                                .nblocks = (stretch.nbytes + block_nbytes - 1) / block_nbytes,
-                               .nslots = nslots};
+                               .nslots = nslots,
+                               .gives_back = work.has_all && !ahead_needs_bytes(source)};
     if (ahead_make_slots(ahead))
         ahead->pool = npyx_pool_start(source->host, nslots, false, ahead_make, ahead);
     if (ahead->pool == NULL) {
@@ -140,6 +176,8 @@ static npyx_status read_again(npyx_read_ahead *ahead, int64_t index, slot *wante
 
 npyx_status npyx_read_ahead_next(npyx_read_ahead *ahead, npyx_read_block *block, npyx_error *error) {
     int64_t index = ahead->ntaken;
+    if (index > 0)
+        give_back_room(ahead, slot_of(ahead, index - 1));
     allow_slots(ahead);
     while (!npyx_pool_has_made(ahead->pool, index)) {
         if (!read_next(ahead))

@@ -18,6 +18,9 @@ typedef struct npyx_work {
     const void *ctx;
     size_t result_nbytes;
     size_t block_nbytes; /* of the blocks that it will get; 0: the reader of the blocks decides */
+    /* The caller looks at results and at no bytes: if there is a result, they may be those of another block,
+     * so that a thread reads block after block to the same place, which its processor's cache has. */
+    bool has_all;
 } npyx_work;
 
 typedef struct npyx_read_ahead npyx_read_ahead;
@@ -34,7 +37,7 @@ typedef struct npyx_read_stretch {
 npyx_read_ahead *npyx_read_ahead_start(npyx_source *source, npyx_read_stretch stretch, npyx_work work);
 
 typedef struct npyx_read_block {
-    const uint8_t *bytes; /* valid until the next call, like the result */
+    const uint8_t *bytes; /* valid until the next call, like the result; undefined if the work has_all */
     size_t nbytes;        /* block_nbytes, or the rest */
     const void *result;
 } npyx_read_block;

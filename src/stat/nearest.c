@@ -383,7 +383,8 @@ static void nearest_plan(nearest_pass *pass) {
                                                     .ctx = pass,
                                                     .result_nbytes = (size_t)nearest->nqueries *
                                                                      nearest_local_nbytes(pass->capacity),
-                                                    .block_nbytes = (size_t)block_nbytes});
+                                                    .block_nbytes = (size_t)block_nbytes,
+                                                    .has_all = true});
 }
 
 static npyx_status nearest_go(nearest_pass *pass, npyx_error *error) {

@@ -179,9 +179,10 @@ static npyx_status reduction_pass(npyx_reduction *r, npyx_error *error) {
     bool merges = reduction_merges_runs(r);
     if (merges) {
         size_t nruns = (size_t)(NPYX_WORK_NBYTES / r->view.dtype->itemsize / r->run_nelem) + 2;
-        npyx_reader_set_work(
-            &blocks->reader,
-            (npyx_work){.run = reduction_work, .ctx = r, .result_nbytes = nruns * sizeof(npyx_stats)});
+        npyx_reader_set_work(&blocks->reader, (npyx_work){.run = reduction_work,
+                                                          .ctx = r,
+                                                          .result_nbytes = nruns * sizeof(npyx_stats),
+                                                          .has_all = !r->how.wants_crc32});
     }
     npyx_status status;
     while ((status = npyx_blocks_next(blocks, error)) == NPYX_OK) {

@@ -269,8 +269,11 @@ static npyx_status entry_begin(npyx_reduction *r, npyx_error *error) {
     NPYX_TRY(npyx_check_memory(by->of_block, error));
     size_t block_nbytes = by->result_nbytes * NPYX_LABEL_BLOCK_NRESULTS;
     block_nbytes = block_nbytes > NPYX_LABEL_BLOCK_NBYTES ? NPYX_LABEL_BLOCK_NBYTES : block_nbytes;
-    npyx_reader_set_work(&by->reader, (npyx_work){entry_run, r, by->result_nbytes,
-                                                  block_nbytes < NPYX_WORK_NBYTES ? 0 : block_nbytes});
+    npyx_reader_set_work(&by->reader,
+                         (npyx_work){.run = entry_run,
+                                     .ctx = r,
+                                     .result_nbytes = by->result_nbytes,
+                                     .block_nbytes = block_nbytes < NPYX_WORK_NBYTES ? 0 : block_nbytes});
     return NPYX_OK;
 }
 
