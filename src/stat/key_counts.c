@@ -183,11 +183,12 @@ static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
     NPYX_TRY(npyx_check_memory(counts, error));
     npyx_system_use_large_pages(counts, (size_t)(n + c->n) * sizeof *counts);
     npyx_status status = key_list_count(c, counts, error);
-    if (status != NPYX_OK) {
+    uint64_t *keys = status == NPYX_OK ? npyx_resize_array(c->host, c->list, n + c->n, sizeof *keys) : NULL;
+    if (keys == NULL) {
         npyx_free(c->host, counts);
-        return status;
+        NPYX_TRY(status);
+        return npyx_fail_nomem(error);
     }
-    uint64_t *keys = c->list;
     c->list = NULL;
     c->nlisted = c->list_nkeys = 0;
     return key_runs_take(c, keys, counts, n, error);
@@ -224,13 +225,13 @@ static npyx_status key_list_is_distinct(const npyx_key_counts *c, bool *is_disti
     return status;
 }
 
-/* Makes the list one of nkeys, which keeps those in it. Beside them there is room for the runs. */
+/* Makes the list one of nkeys, which keeps those in it. */
 static npyx_status key_list_resize(npyx_key_counts *c, int64_t nkeys, npyx_error *error) {
-    uint64_t *list = npyx_resize_array(c->host, c->list, nkeys + c->n, sizeof *c->list);
+    uint64_t *list = npyx_resize_array(c->host, c->list, nkeys, sizeof *c->list);
     NPYX_TRY(npyx_check_memory(list, error));
     c->list = list;
     c->list_nkeys = nkeys;
-    npyx_system_use_large_pages(c->list, (size_t)(nkeys + c->n) * sizeof *c->list);
+    npyx_system_use_large_pages(c->list, (size_t)nkeys * sizeof *c->list);
     return NPYX_OK;
 }
 
