@@ -15,7 +15,6 @@ import signal
 import sqlite3
 import sys
 import tempfile
-import zlib
 
 import pytest
 
@@ -26,8 +25,6 @@ import small_build  # noqa: E402
 import workers  # noqa: E402
 
 MEMORY, MEMORY_NBYTES = "/dev/shm", 1 << 30
-# For a build that repeats what another one asks: one of so many tests, others with another seed.
-SHARE = int(os.environ.get("NPYEXT_SHARE", "1"))
 
 
 @pytest.fixture(scope="session")
@@ -106,8 +103,7 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if not any(map(no_parameters, item.iter_markers("skip")))]
     if shell.FLAVOUR == "small":
         items[:] = [item for item in items if not small_build.is_left_out(item.nodeid)]
-    seed = os.environ.get("NPYEXT_SEED", "0")
-    items[:] = [item for item in items if zlib.crc32(f"{seed} {item.nodeid}".encode()) % SHARE == 0]
+    items[:] = [item for item in items if shell.is_asked(item.nodeid)]
     if hasattr(config, "workerinput"):  # one of several processes
         items.sort(key=lambda item: workers.rank(item.nodeid))
 

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import time
+import zlib
 
 LIB = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(LIB)
@@ -31,6 +32,12 @@ PATIENCE = 120 if FLAVOUR == "release" else 600
 def random_seed():
     """Of what is random in a run: NPYEXT_SEED begins where another run began. Who takes one prints it."""
     return int(os.environ.get("NPYEXT_SEED") or time.time_ns() % 2**32)
+
+
+def is_asked(name):
+    """Whether a test is among those of this run: NPYEXT_SHARE=2 asks every second, others with another seed, of what repeats what
+    another build asks."""
+    return zlib.crc32(f"{os.environ.get('NPYEXT_SEED', '0')} {name}".encode()) % int(os.environ.get("NPYEXT_SHARE", "1")) == 0
 
 
 def fewer(count):
