@@ -111,9 +111,23 @@ def tame_dates(rng, dtype, count):
     return counts.astype(dtype.str[0] + "i8").view(dtype)
 
 
+def mixed_parts(rng, dtype, count):
+    """Parts of few values between parts whose values are all different, as far as so many fit: what counts values begins with one
+    way of doing that and goes on with another."""
+    ends = np.sort(rng.integers(count + 1, size=pick(rng, [1, 2, 3, 8])))
+    least = np.ones(1, f"f{dtype.itemsize}").view(f"u{dtype.itemsize}") if dtype.kind == "f" else 0  # numbers from 1 to 2
+    items = (least + rng.permutation(count).astype(f"u{dtype.itemsize}")).astype(f"{dtype.str[0]}u{dtype.itemsize}").view(dtype)
+    few = random_array(rng, dtype, (pick(rng, [1, 3, 50, 2000]),))
+    for part in np.split(items, ends)[int(rng.integers(2)) :: 2]:
+        part[...] = few[rng.integers(len(few), size=len(part))]
+    return items
+
+
 def random_items(rng, dtype, count):
     """(how, items)"""
-    how = pick(rng, {"tame": 6, "few": 2, "wild": 2})
+    how = pick(rng, {"tame": 6, "few": 2, "wild": 2, "mixed": 1})
+    if how == "mixed" and dtype.kind in "iuf" and dtype.itemsize in (4, 8):
+        return how, mixed_parts(rng, dtype, count)
     if how == "tame" and dtype.kind in "iubf":
         items = tame(rng, dtype, count)
         if count < 1 << 20 and chance(rng, 0.1):

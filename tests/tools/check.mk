@@ -130,5 +130,5 @@ coverage: ## Lines, branches and conditions (MC/DC) of src/ and ext/ that the te
 # Left out is what counts bytes, calls or memory, which these sizes decide, and what reads no arrays.
 .PHONY: check-small
 check-small: ## The tests that read or write arrays, with every size at which the code takes another path at its least
-	@$(call ready,check,.build/small/npyext.so)
-	@NPYEXT_FLAVOUR=small NPYEXT_TUNE=least NPYEXT_THREADS=3 $(suite) $(workers) $(addprefix tests/,numpy reading queries writing sql)
+	@$(call ready,check,.build/small/npyext.so units-small)
+	@NPYEXT_FLAVOUR=small NPYEXT_TUNE=least NPYEXT_THREADS=3 NPYEXT_UNITS='$(units_small)' $(suite) $(workers) $(addprefix tests/,numpy reading queries writing sql unit)

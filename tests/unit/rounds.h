@@ -24,6 +24,16 @@ static inline uint64_t unit_seed(void) {
     return given != NULL && given[0] != '\0' ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
 }
 
+/* The next random number of a sequence: Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators
+ * (2014), section 4. */
+static inline uint64_t unit_random(uint64_t *state) {
+    *state += UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t x = *state;
+    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+    return x ^ x >> 31;
+}
+
 /* Whether a test takes its case i: where few are asked every second one, the even or the odd ones by the
  * seed. */
 static inline bool unit_takes(int i, uint64_t seed) {

@@ -19,11 +19,7 @@
 static uint64_t state_of_random;
 
 static uint64_t next_random(void) {
-    state_of_random += UINT64_C(0x9E3779B97F4A7C15);
-    uint64_t x = state_of_random;
-    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
-    return x ^ x >> 31;
+    return unit_random(&state_of_random);
 }
 
 enum { NKINDS = 9 };

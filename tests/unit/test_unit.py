@@ -1,7 +1,7 @@
 """The C unit tests: each tests/unit/test_*.c is a cmocka program, each of its tests is one here.
 
 `make check-unit` builds the programs. A program runs once; what it says of each test is looked up afterwards.
-Environment: NPYEXT_RUNNER is the command that runs programs of another host.
+Environment: NPYEXT_RUNNER is the command that runs programs of another host; NPYEXT_UNITS names some programs, otherwise all run.
 """
 
 import functools
@@ -16,6 +16,8 @@ import shell
 
 
 def programs():
+    if "NPYEXT_UNITS" in os.environ:
+        return os.environ["NPYEXT_UNITS"].split()
     return [os.path.basename(path)[:-2] for path in sorted(glob.glob(os.path.join(shell.TESTS, "unit", "test_*.c")))]
 
 
