@@ -4,7 +4,8 @@ earlier runs have learned.
 Prints for each what was executed and found, and `N passed, N failed` last: one a target. A finding stays in
 .build/fuzz/findings, and its name is told. Too much is one, too: an input may take a second of the processor's time
 and 256 MiB of memory, by the account of fuzz.c. FUZZ_CORPUS=FOLDER keeps what a run learns there, for the next one;
-FUZZ_JOBS says how many run side by side (default: one a processor); NPYEXT_SEED begins where another run began.
+FUZZ_JOBS says how many run side by side (default: one a processor); NPYEXT_SEED begins where another run began. With NPYEXT_SHARE=2
+every second target runs, by the seed, if none is named.
 """
 
 import os
@@ -92,7 +93,7 @@ def run(target, seconds, seed):
 
 
 def main():
-    seconds, targets = int(sys.argv[1]), sys.argv[2:] or list(seeds.SEEDS)
+    seconds, targets = int(sys.argv[1]), sys.argv[2:] or [target for target in seeds.SEEDS if shell.is_asked(target)]
     os.makedirs(FINDINGS, exist_ok=True)
     seed = shell.random_seed()
     print(f"NPYEXT_SEED={seed}", flush=True)
