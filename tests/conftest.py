@@ -8,6 +8,7 @@ test, by NPYEXT_SEED.
 
 import ctypes
 import faulthandler
+import gc
 import os
 import pathlib
 import shutil
@@ -145,20 +146,29 @@ def patience_for():
 
 
 @pytest.fixture
-def heap():
+def memory_used():
+    """memory_used() -> what SQLite's allocator, which the extension allocates by, has given out. What earlier tests left to
+    Python's collector is freed first: newer Pythons free it later, so that memory seemed to shrink."""
+    used = ctypes.CDLL("libsqlite3.so.0").sqlite3_memory_used
+    used.restype = ctypes.c_int64
+    gc.collect()
+    return used
+
+
+@pytest.fixture
+def heap(memory_used):
     """heap(nbytes): SQLite can allocate so many bytes more; heap(None): any number. The limit is the process's, and
     its PRAGMA can only lower it: tests that set it use this, which lifts it again."""
     library = ctypes.CDLL("libsqlite3.so.0")
     limits = library.sqlite3_hard_heap_limit64, library.sqlite3_soft_heap_limit64
     for limit in limits:
         limit.argtypes, limit.restype = [ctypes.c_int64], ctypes.c_int64
-    library.sqlite3_memory_used.restype = ctypes.c_int64
 
     def heap(nbytes):
         for limit in limits:
             limit(0)
         if nbytes is not None:
-            limits[0](library.sqlite3_memory_used() + nbytes + 1)
+            limits[0](memory_used() + nbytes + 1)
 
     yield heap
     heap(None)

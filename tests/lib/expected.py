@@ -3,7 +3,6 @@
 Also the form that rows, errors and counters have in every test.
 """
 
-import ctypes
 import json
 import math
 import sqlite3
@@ -275,13 +274,6 @@ def counters(db):
 
 def since(db, before):
     return {name: count - before[name] for name, count in counters(db).items()}
-
-
-def memory_used():
-    """What SQLite's allocator, which the extension allocates by, has given out."""
-    used = ctypes.CDLL("libsqlite3.so.0").sqlite3_memory_used
-    used.restype = ctypes.c_int64
-    return used()
 
 
 def sql_literal(value):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from arrays import npy_bytes, npy_text_bytes, npz_bytes, seeded_generator, ten_bytes
-from expected import counters, memory_used, since
+from expected import counters, since
 from quantiles import asked, random_reals, wanted
 
 
@@ -129,7 +129,7 @@ def test_items_that_end_behind_what_was_read_along(db, folder, nbytes):
     assert [value for (value,) in got] == [array[i].decode() for i in places]
 
 
-def test_long_headers_are_not_kept(db):
+def test_long_headers_are_not_kept(db, memory_used):
     """Of arrays in BLOBs, behind the statement."""
     before = memory_used()
     for n in range(2, 8):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from arrays import npy_bytes, npz_bytes, ten_bytes
-from expected import counters, error_of, memory_used, since
+from expected import counters, error_of, since
 from formats import npy
 from tars import END, SPARSE_VERSIONS, base256, expected_members, gnu_long, gzipped, header, member, pax, pax_record, sparse, tar
 
@@ -445,7 +445,7 @@ def test_names_of_a_tar_that_are_said_once_and_kept_for_every_array(connect, hea
     assert connect().execute("SELECT count(DISTINCT name), count(error) FROM npy_meta(?)", (tar(*long),)).fetchone() == (2000, 0)
 
 
-def test_extensions_of_a_large_sample_that_were_kept_for_all_behind_it(connect):
+def test_extensions_of_a_large_sample_that_were_kept_for_all_behind_it(connect, memory_used):
     """Each of these then cost as much as the large one, whose table was emptied over and over."""
     large = b"".join(header(f"large.{i}") for i in range(20_000))
     contents = large + b"".join(header(f"{i}.a") for i in range(20)) + END

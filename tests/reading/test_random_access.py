@@ -14,7 +14,7 @@ import pytest
 
 import shell
 from arrays import npy_bytes, npz_bytes, seeded_generator
-from expected import counters, error_of, memory_used, since
+from expected import counters, error_of, since
 
 SPAN = 256 << 10
 BLOCK = 128 << 10
@@ -264,7 +264,7 @@ def test_damage_shows_as_often_as_without(connect, tmp_path):
 # --- memory ------------------------------------------------------------------------------------------------
 
 
-def test_memory_is_bounded(connect, tmp_path):
+def test_memory_is_bounded(connect, tmp_path, memory_used):
     """8 MiB a member and 16 MiB a connection, which its files share."""
     rng, paths, db = seeded_generator(), [str(tmp_path / f"{i}.npz") for i in range(4)], connect()
     array = np.tile(rng.integers(0, 250, (1 << 16, 128), "u1"), (9, 1))

@@ -563,7 +563,7 @@ def interrupted(db, sql, way, delay):
     return noticed
 
 
-def test_large_operands_are_not_kept(db, folder):
+def test_large_operands_are_not_kept(db, folder, memory_used):
     """A handle has a copy of its BLOB operands. The cache kept that of sixteen of them after they were used."""
     write("x.npy", npy_bytes(np.zeros(500_000)))
     (handle,) = db.execute("SELECT array FROM npy_file('x.npy')").fetchone()
@@ -572,11 +572,3 @@ def test_large_operands_are_not_kept(db, folder):
     for i in range(30):
         assert db.execute("SELECT npy_sum(npy_calc('a + b + ' || ?, ?, ?))", (i, handle, large)).fetchone() == (500_000.0 * (i + 1),)
     assert memory_used() - used < 6 * len(large)
-
-
-def memory_used():
-    import ctypes
-
-    library = ctypes.CDLL("libsqlite3.so.0")
-    library.sqlite3_memory_used.restype = ctypes.c_int64
-    return library.sqlite3_memory_used()

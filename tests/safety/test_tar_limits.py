@@ -11,7 +11,7 @@ import pytest
 import shell
 import tars
 from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes
-from expected import counters, error_of, memory_used, since
+from expected import counters, error_of, since
 from formats import npy, ten_chunk, ten_header
 from tars import BLOCK, END, base256, gnu_long, gzipped, header, member, numbered, pax, pax_record, tar
 from test_limits import CLAIMS, FACTOR, MIB, many_entries, one, peak_of, write
@@ -254,7 +254,7 @@ ARRAY_NBYTES = 56
 LOOKED_UP_NBYTES = 40 + 4 * 8
 
 
-def test_what_is_kept_of_each_array(connect, folder):
+def test_what_is_kept_of_each_array(connect, folder, memory_used):
     n, name_nbytes = 1 << 17, len("0000000.npy") + 1
     write("x.tar", numbered(member("0000000.npy", npy_bytes(np.arange(1))), np.arange(n)))
     db = connect()

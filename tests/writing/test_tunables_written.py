@@ -14,7 +14,6 @@ import pytest
 
 import shell
 from arrays import seeded_generator
-from expected import memory_used
 from written import make
 
 
@@ -70,7 +69,7 @@ def test_changes_here_and_there_and_some_of_them_undone(folder):
     assert np.load("y.npy").tobytes() == array.tobytes()
 
 
-def test_columns_that_lie_apart_share_the_windows(folder):
+def test_columns_that_lie_apart_share_the_windows(folder, memory_used):
     """Each has one of its own, which is smaller where there are many."""
     array = np.asfortranarray(seeded_generator().integers(0, 1000, (3000, 64)))
     db = begin(array)
