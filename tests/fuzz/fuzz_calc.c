@@ -2,7 +2,9 @@
  * however they are read. */
 #include "fuzz.h"
 
-enum { MAX_NOPERANDS = 4, MAX_NELEM = 20000, NREADS = 8 };
+/* Items of more than one block, but not so many that a hundred operations on halves, each of which is
+ * converted for each of them, would take a second under sanitizers. */
+enum { MAX_NOPERANDS = 4, MAX_NELEM = 12500, NREADS = 4 };
 
 typedef struct operand_file {
     npyx_dtype dtype;
