@@ -358,11 +358,12 @@ def row_23():
 
 BY_ROW = "SELECT sum(r.value) FROM wanted w JOIN npy_rows(?) r ON r.row = w.row"
 BY_PREAD = "SELECT sum(r.value) FROM wanted w JOIN least('item', ?) r ON r.row = w.row"
+IN_MEMORY = "SELECT sum(r.value) FROM wanted w JOIN least('held', ?) r ON r.row = w.row"
 
 
 def lookups(name, spread, sql=BY_ROW):
     """A million random rows through a join, against the same join on a table of a million rows with native rowids."""
-    connection = least.connect() if sql == BY_PREAD else shell.connect()
+    connection = shell.connect() if sql == BY_ROW else least.connect()
     connection.execute("CREATE TABLE wanted(native INTEGER, row INTEGER)")
     rows = np.random.default_rng(data.SEED).integers(0, 1_000_000, 1_000_000).tolist()
     connection.executemany("INSERT INTO wanted VALUES (?, ?)", ((row, row * spread) for row in rows))
@@ -592,6 +593,7 @@ LEAST = {
     "1": Least("a virtual table whose value is a counter", row_1_least),
     "3": Least("two threads that read and compare", lambda: above(least.work("above", "large.npy"))),
     "3m": Least("two threads that compare, the file mapped anew", lambda: above(least.work("above_mapped", "large.npy"))),
+    "7": Least("a virtual table over the file in memory", lambda: lookups("million.npy", 1, IN_MEMORY)),
     "7b": Least("a virtual table that reads 8 bytes a row by pread", lambda: lookups("large.npy", 50, BY_PREAD)),
     "10": Least("a virtual table over blocks of 1 MiB that are read", row_10_least),
     "11": Least("a virtual table over panels of 500 rows", row_11_least),

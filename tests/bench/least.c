@@ -221,14 +221,21 @@ double least_counts(const char *path) {
 /* --- least(kind, path): a virtual table of which SQLite is nearly all --- */
 
 enum { COLUMN_VALUE, COLUMN_KIND, COLUMN_PATH, COLUMN_ROW };
-enum { VECTOR_NBYTES = 512, NVECTORS = 1000000, PANEL_NROWS = 500, NROWS = 5000, NCOLUMNS = 2000 };
+enum {
+    VECTOR_NBYTES = 512,
+    NVECTORS = 1000000,
+    PANEL_NROWS = 500,
+    NROWS = 5000,
+    NCOLUMNS = 2000,
+    HELD_NBYTES = 8000000
+};
 
 typedef struct Cursor {
     sqlite3_vtab_cursor base;
-    char kind; /* r: reals; v: vectors; f: Fortran order; i: one item */
+    char kind; /* r: reals; v: vectors; f: Fortran order; i: one item; h: one of those held in memory */
     int fd;
     int64_t row, nrows;
-    char *block; /* of vectors, a panel of Fortran order */
+    char *block; /* of vectors, a panel of Fortran order, what is held */
 } Cursor;
 
 static int least_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **vtab,
@@ -292,6 +299,12 @@ static void read_vectors(Cursor *cursor) {
         abort();
 }
 
+static void read_held(Cursor *cursor) {
+    cursor->block = malloc(HELD_NBYTES);
+    if (pread(cursor->fd, cursor->block, HELD_NBYTES, DATA_OFF) != HELD_NBYTES)
+        abort();
+}
+
 static int least_filter(sqlite3_vtab_cursor *base, int plan, const char *text, int argc,
                         sqlite3_value **argv) {
     Cursor *cursor = (Cursor *)base;
@@ -300,9 +313,11 @@ static int least_filter(sqlite3_vtab_cursor *base, int plan, const char *text, i
     if (cursor->fd < 0)
         cursor->fd = open((const char *)sqlite3_value_text(argv[1]), O_RDONLY);
     cursor->row = argc == 3 ? sqlite3_value_int64(argv[2]) : 0;
-    cursor->nrows = cursor->kind == 'i' ? cursor->row + 1 : cursor->kind == 'v' ? NVECTORS : 10000000;
+    cursor->nrows = argc == 3 ? cursor->row + 1 : cursor->kind == 'v' ? NVECTORS : 10000000;
     if (cursor->kind == 'v' || cursor->kind == 'f')
         cursor->block = aligned_alloc(4096, PANEL_NROWS * NCOLUMNS * 8);
+    if (cursor->kind == 'h' && cursor->block == NULL)
+        read_held(cursor);
     if (cursor->kind == 'f')
         read_panel(cursor);
     if (cursor->kind == 'v')
@@ -340,6 +355,10 @@ static int least_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int
                cursor->block +
                    (cursor->row % NCOLUMNS * PANEL_NROWS + cursor->row / NCOLUMNS % PANEL_NROWS) * 8,
                8);
+        sqlite3_result_double(context, item);
+        break;
+    case 'h':
+        memcpy(&item, cursor->block + cursor->row * 8, 8);
         sqlite3_result_double(context, item);
         break;
     default:
