@@ -364,7 +364,9 @@ npyx_status npyext_member_check(const npyext_argument *member, npyx_error *error
     if (!npyext_argument_is_given(member) || member->type == SQLITE_TEXT ||
         npyext_argument_is_whole(member, &index))
         return NPYX_OK;
-    return npyx_refuse(error, "member must be an array's name (TEXT) or its idx (INTEGER)");
+    return npyx_refuse(error,
+                       "member must be an array's name (TEXT) or its idx (INTEGER); it is '' where only "
+                       "arguments after it are given");
 }
 
 npyx_status npyext_member_find(npyx_archive *archive, const npyext_argument *member, int64_t *index,
