@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -24,11 +25,24 @@ static inline uint64_t unit_seed(void) {
     return given != NULL && given[0] != '\0' ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
 }
 
-/* The next random number of a sequence: Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators
+static inline uint64_t *unit_random_state(void) {
+    static uint64_t state;
+    return &state;
+}
+
+/* Begins the sequence of random numbers at a seed, or at the run's, which is told. */
+static inline void unit_seed_random(uint64_t seed) {
+    *unit_random_state() = seed;
+}
+static inline void unit_start_random(void) {
+    unit_seed_random(unit_seed());
+    printf("NPYEXT_SEED=%llu\n", (unsigned long long)*unit_random_state());
+}
+
+/* The next random number: G. Steele, D. Lea and C. Flood, Fast Splittable Pseudorandom Number Generators
  * (2014), section 4. */
-static inline uint64_t unit_random(uint64_t *state) {
-    *state += UINT64_C(0x9E3779B97F4A7C15);
-    uint64_t x = *state;
+static inline uint64_t unit_random(void) {
+    uint64_t x = *unit_random_state() += UINT64_C(0x9E3779B97F4A7C15);
     x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
     x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
     return x ^ x >> 31;

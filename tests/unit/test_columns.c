@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "rounds.h"
 #include "stat/columns_private.h"
 
 enum { MOST_NROWS = 3 * NPYX_COLUMNS_NROWS, MOST_NCOLUMNS = 150 };
@@ -18,19 +19,13 @@ enum { MOST_NROWS = 3 * NPYX_COLUMNS_NROWS, MOST_NCOLUMNS = 150 };
 static const double specials[] = {0.0, -0.0, 1.5, -2.25, 5e-30, NAN, INFINITY, -INFINITY};
 enum { NSPECIALS = sizeof specials / sizeof specials[0] };
 
-static uint32_t state_of_random;
-
-static uint32_t next_random(void) {
-    return (state_of_random = state_of_random * 1664525u + 1013904223u) >> 8;
-}
-
 static double table[MOST_NROWS][MOST_NCOLUMNS];
 
 static void fill(uint32_t nspecials) {
     for (int row = 0; row < MOST_NROWS; row++) {
         for (int column = 0; column < MOST_NCOLUMNS; column++)
-            table[row][column] = next_random() % 100 < nspecials ? specials[next_random() % NSPECIALS]
-                                                                 : 1000 + (double)(next_random() % 4096) / 64;
+            table[row][column] = unit_random() % 100 < nspecials ? specials[unit_random() % NSPECIALS]
+                                                                 : 1000 + (double)(unit_random() % 4096) / 64;
     }
 }
 
@@ -108,7 +103,7 @@ static void assert_kernels(const npyx_columns_kernels *kernels, int nrows) {
 
 static void test_every_processors_kernels(void **state) {
     (void)state;
-    state_of_random = 1;
+    unit_seed_random(1);
     for (uint32_t nspecials = 0; nspecials <= 60; nspecials += 20) {
         fill(nspecials);
         for (int simd = NPYX_SIMD_PORTABLE; simd <= (int)npyx_simd_here(); simd++) {
@@ -122,7 +117,7 @@ static void test_every_width_and_parts(void **state) {
     (void)state;
     static double columns[NPYX_NCOLUMN_ARRAYS * (MOST_NCOLUMNS + NPYX_COLUMNS_UNIT)];
     const uint8_t *rows[MOST_NROWS];
-    state_of_random = 2;
+    unit_seed_random(2);
     fill(3);
     point_at_rows(rows, MOST_NROWS);
     for (int ncolumns = 1; ncolumns <= MOST_NCOLUMNS; ncolumns += 1 + ncolumns / 9) {
@@ -142,7 +137,7 @@ static void test_some_columns_of_a_tile(void **state) {
     const uint8_t *rows[MOST_NROWS], *rest[MOST_NROWS];
     const int ncolumns = 2 * NPYX_COLUMNS_UNIT + 5, nrows = 20;
     const int64_t width = npyx_columns_width(ncolumns);
-    state_of_random = 4;
+    unit_seed_random(4);
     fill(3);
     point_at_rows(rows, nrows);
     for (int split = 1; split < ncolumns; split++) {
@@ -168,12 +163,12 @@ static void test_other_types(void **state) {
     const npyx_dtype float32 = {.type = NPYX_F4, .is_big_endian = !NPYX_HOST_IS_BIG_ENDIAN, .itemsize = 4};
     const int64_t width = npyx_columns_width(NCOLUMNS);
     double columns[2][NPYX_NCOLUMN_ARRAYS * 2 * NPYX_COLUMNS_UNIT];
-    state_of_random = 3;
+    unit_seed_random(3);
     for (int row = 0; row < NROWS; row++) {
         of_bytes[row] = bytes[row];
         of_singles[row] = singles[row];
         for (int column = 0; column < NCOLUMNS; column++) {
-            bytes[row][column] = (uint8_t)next_random();
+            bytes[row][column] = (uint8_t)unit_random();
             npyx_store_f32(singles[row] + 4 * column, bytes[row][column], float32.is_big_endian);
         }
     }
@@ -204,7 +199,7 @@ static void test_sums_that_no_double_holds(void **state) {
     enum { NROWS = 4 };
     double columns[NPYX_NCOLUMN_ARRAYS * NPYX_COLUMNS_UNIT];
     const uint8_t *rows[NROWS];
-    state_of_random = 4;
+    unit_seed_random(4);
     fill(0);
     for (int row = 0; row < NROWS; row++)
         table[row][1] = 1e308;

@@ -18,19 +18,6 @@
 enum { MAX_NELEM = 200, MAX_NBYTES = MAX_NELEM * 32 };
 
 static npyx_error error;
-static uint64_t seed;
-
-static uint64_t next_random(void) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed * 2685821657736338717u;
-}
-
-static void start_random(void) {
-    seed = unit_seed() * 2654435761u | 1;
-    printf("seed %" PRIu64 "\n", seed);
-}
 
 static npyx_dtype dtype_of(npyx_type type, bool is_big_endian) {
     return (npyx_dtype){
@@ -193,17 +180,17 @@ static void float_to_integer_edges(void **state) {
 
 static void integers_as_c_casts(void **state) {
     (void)state;
-    start_random();
+    unit_start_random();
     for (int round = 0; round < 2000; round++) {
-        int64_t nelem = (int64_t)(next_random() % MAX_NELEM);
+        int64_t nelem = (int64_t)(unit_random() % MAX_NELEM);
         int64_t i8[MAX_NELEM];
         uint64_t u8[MAX_NELEM];
         int32_t i4[MAX_NELEM];
         float f4[MAX_NELEM];
         double f8[MAX_NELEM];
         for (int64_t i = 0; i < nelem; i++) {
-            u8[i] = next_random() >> next_random() % 64;
-            i8[i] = (int64_t)next_random() >> next_random() % 64;
+            u8[i] = unit_random() >> unit_random() % 64;
+            i8[i] = (int64_t)unit_random() >> unit_random() % 64;
             i4[i] = (int32_t)i8[i];
         }
         for (int64_t i = 0; i < nelem; i++)
@@ -227,7 +214,7 @@ static void integers_as_c_casts(void **state) {
 /* To a type that holds every value and back, in all byte orders and at any alignment. */
 static void there_and_back(void **state) {
     (void)state;
-    start_random();
+    unit_start_random();
     static const npyx_type pairs[][2] = {
         {NPYX_I1, NPYX_F2},    {NPYX_I8, NPYX_F16},          {NPYX_U8, NPYX_F12},  {NPYX_U8, NPYX_F16},
         {NPYX_I4, NPYX_F8},    {NPYX_U2, NPYX_I4},           {NPYX_U4, NPYX_U8},   {NPYX_U4, NPYX_C16},
@@ -238,17 +225,17 @@ static void there_and_back(void **state) {
     static uint8_t items[MAX_NBYTES + 8], wide[MAX_NBYTES + 8], back[MAX_NBYTES + 8];
     for (size_t round = 0; round < 200 * sizeof pairs / sizeof pairs[0]; round++) {
         const npyx_type *pair = pairs[round % (sizeof pairs / sizeof pairs[0])];
-        npyx_dtype from = dtype_of(pair[0], (next_random() >> 40 & 1) != 0);
-        npyx_dtype to = dtype_of(pair[1], (next_random() >> 40 & 1) != 0);
+        npyx_dtype from = dtype_of(pair[0], (unit_random() >> 40 & 1) != 0);
+        npyx_dtype to = dtype_of(pair[1], (unit_random() >> 40 & 1) != 0);
         npyx_dtype native = dtype_of(NPYX_F8, false);
-        uint8_t *in = items + next_random() % 8, *middle = wide + next_random() % 8;
-        int64_t nelem = (int64_t)(next_random() % MAX_NELEM);
+        uint8_t *in = items + unit_random() % 8, *middle = wide + unit_random() % 8;
+        int64_t nelem = (int64_t)(unit_random() % MAX_NELEM);
         for (int64_t i = 0; i < nelem * from.itemsize; i++)
             in[i] =
-                pair[0] == NPYX_BOOL ? (uint8_t)(next_random() >> 63) : (uint8_t)(next_random() >> 20 & 0x3f);
+                pair[0] == NPYX_BOOL ? (uint8_t)(unit_random() >> 63) : (uint8_t)(unit_random() >> 20 & 0x3f);
         if (pair[0] == NPYX_F12) { /* random bytes are no x87 values */
             for (int64_t i = 0; i < nelem; i++) {
-                double value = ldexp((double)(int64_t)next_random(), (int)(next_random() % 2000) - 1060);
+                double value = ldexp((double)(int64_t)unit_random(), (int)(unit_random() % 2000) - 1060);
                 assert_int_equal(
                     npyx_convert_items(&native, (uint8_t *)&value, 1, &from, in + 12 * i, 0, NULL, &error),
                     NPYX_OK);

@@ -140,12 +140,9 @@ static void every_day(void **state) {
 /* Instants of the clock units against the C library's calendar. */
 static void random_seconds(void **state) {
     (void)state;
-    uint64_t random = unit_seed() * 2654435761u | 1;
-    printf("random_seconds: seed %" PRIu64 "\n", random);
+    unit_start_random();
     for (int i = 0; i < 200000; i++) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
+        const uint64_t random = unit_random();
         int64_t seconds = (int64_t)(random >> 3) % 250000000000; /* years up to about 9890 */
         if (i % 4 == 0)
             seconds = -(seconds % 60000000000);

@@ -121,13 +121,10 @@ static void refused(void **state) {
 /* What npyx_datetime_text writes is read as the count that it was written for; in every unit. */
 static void there_and_back(void **state) {
     (void)state;
-    uint64_t random = unit_seed() * 2654435761u | 1;
-    printf("there_and_back: seed %" PRIu64 "\n", random);
+    unit_start_random();
     int ncompared = 0;
     for (int i = 0; i < 300000; i++) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
+        const uint64_t random = unit_random();
         int64_t value = (int64_t)random >> (random % 60);
         npyx_unit unit = (npyx_unit)(NPYX_UNIT_Y + (random >> 8) % 13);
         int32_t multiple = (random >> 16) % 3 == 0 ? (int32_t)((random >> 20) % INT32_MAX) + 1 : 1;

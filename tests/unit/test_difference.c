@@ -16,34 +16,20 @@
 
 enum { NELEM = 512, ARRAY_NELEM = 30000 };
 
-static uint64_t seed;
-
-static uint64_t next_random(void) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed * 2685821657736338717u;
-}
-
-static void start_random(void) {
-    seed = unit_seed() * 2654435761u | 1;
-    printf("seed %" PRIu64 "\n", seed);
-}
-
 /* Random bits now and then, with NaN and infinities among them; otherwise small numbers. */
 static double random_double(void) {
     static const double specials[] = {0, -0.0, 1, -1, 1e-300, 1e300, 5e-324};
-    uint64_t kind = next_random() >> 60;
+    uint64_t kind = unit_random() >> 60;
     double value;
-    uint64_t bits = next_random();
+    uint64_t bits = unit_random();
     memcpy(&value, &bits, sizeof value);
     if (kind == 0)
         return value;
     if (kind == 1)
-        return (next_random() >> 63) != 0 ? (double)NAN : (double)INFINITY;
+        return (unit_random() >> 63) != 0 ? (double)NAN : (double)INFINITY;
     if (kind == 2)
-        return specials[(next_random() >> 33) % 7];
-    return (double)((int64_t)next_random() >> 40) / 64;
+        return specials[(unit_random() >> 33) % 7];
+    return (double)((int64_t)unit_random() >> 40) / 64;
 }
 
 static npyx_difference_part plain_part(const double *a, const double *b) {
@@ -75,7 +61,7 @@ static void assert_part(const npyx_difference_part *part, const npyx_difference_
 
 static void test_kernels(void **state) {
     (void)state;
-    start_random();
+    unit_start_random();
     for (int round = 0; round < 2000; round++) {
         double a[NELEM], b[NELEM];
         float a_f32[NELEM], b_f32[NELEM];
@@ -83,11 +69,11 @@ static void test_kernels(void **state) {
         double a_wide[2][NELEM], b_wide[2][NELEM];
         for (int i = 0; i < NELEM; i++) {
             a[i] = random_double();
-            b[i] = (next_random() >> 62) != 0 ? a[i] : random_double();
+            b[i] = (unit_random() >> 62) != 0 ? a[i] : random_double();
             a_wide[0][i] = a_f32[i] = fabs(a[i]) < 1e30 ? (float)a[i] : (float)NAN;
             b_wide[0][i] = b_f32[i] = fabs(b[i]) < 1e30 ? (float)b[i] : (float)INFINITY;
-            a_wide[1][i] = a_i32[i] = (int32_t)next_random();
-            b_wide[1][i] = b_i32[i] = (next_random() >> 63) != 0 ? a_i32[i] : INT32_MIN;
+            a_wide[1][i] = a_i32[i] = (int32_t)unit_random();
+            b_wide[1][i] = b_i32[i] = (unit_random() >> 63) != 0 ? a_i32[i] : INT32_MIN;
         }
         for (npyx_simd simd = NPYX_SIMD_PORTABLE; simd <= npyx_simd_here(); simd++) {
             npyx_difference_part part, want = plain_part(a, b);

@@ -19,22 +19,8 @@
 
 enum { MAX_NELEM = 330, MAX_NBYTES = MAX_NELEM * 32 };
 
-static uint64_t seed;
-
-static uint64_t next_random(void) {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed * 2685821657736338717u;
-}
-
 static size_t below(size_t n) {
-    return (size_t)((next_random() >> 33) % n);
-}
-
-static void start_random(void) {
-    seed = unit_seed() * 2654435761u | 1;
-    printf("seed %" PRIu64 "\n", seed);
+    return (size_t)((unit_random() >> 33) % n);
 }
 
 /* As sqlite3IntFloatCompare. */
@@ -118,7 +104,7 @@ static void fill(subject *subject) {
         int way = (int)below(4);
         memset(item, alike[below(sizeof alike)], (size_t)itemsize);
         for (int64_t k = 0; way < 2 && k < itemsize; k++)
-            item[k] = (uint8_t)next_random();
+            item[k] = (uint8_t)unit_random();
         if (way == 2) {
             item[0] = tops[below(sizeof tops)];
             item[itemsize - 1] = tops[below(sizeof tops)];
@@ -163,7 +149,7 @@ static npyx_operand random_operand(const subject *subject, npyx_buffer *scratch)
         return integer_operand((int64_t)moved);
     }
     if (value.kind != NPYX_VALUE_REAL)
-        return integer_operand((int64_t)next_random());
+        return integer_operand((int64_t)unit_random());
     double real = value.real;
     if (way == 2 && fabs(real) < 0x1p63)
         return integer_operand((int64_t)((uint64_t)(int64_t)real + below(3) - 1));
@@ -182,13 +168,13 @@ static void fail_with(const subject *subject, npyx_comparison comparison, npyx_o
     fail();
 }
 
-/* Bits must be those that were set and satisfy; behind the last item they stay. */
+/* Bits must be those that were set and satisfy; after the last item they stay. */
 static void check_filter(const subject *subject, npyx_comparison comparison, npyx_operand operand,
                          npyx_buffer *scratch) {
     uint64_t before[MAX_NELEM / 64 + 2], after[MAX_NELEM / 64 + 2];
     bool fills = below(2) == 0;
     for (size_t w = 0; w < sizeof before / sizeof before[0]; w++)
-        before[w] = fills ? UINT64_MAX : next_random() & next_random();
+        before[w] = fills ? UINT64_MAX : unit_random();
     memcpy(after, before, sizeof after);
     npyx_filter filter;
     npyx_filter_init(&filter, &subject->dtype, subject->component, comparison, &operand, 1);
@@ -229,7 +215,7 @@ static void check_type(npyx_type type, npyx_type part, npyx_component component,
 
 static void every_type_as_sqlite(void **state) {
     (void)state;
-    start_random();
+    unit_start_random();
     for (int type = NPYX_BOOL; type <= NPYX_LAST_REAL; type++)
         check_type((npyx_type)type, (npyx_type)type, NPYX_WHOLE, 400);
     check_type(NPYX_DATETIME, NPYX_DATETIME, NPYX_WHOLE, 400);
@@ -238,7 +224,7 @@ static void every_type_as_sqlite(void **state) {
 
 static void parts_of_complex(void **state) {
     (void)state;
-    start_random();
+    unit_start_random();
     static const npyx_type parts[] = {NPYX_F4, NPYX_F8, NPYX_F12, NPYX_F16};
     for (int k = 0; k < 4; k++) {
         check_type((npyx_type)(NPYX_C8 + k), parts[k], NPYX_REAL_PART, 150);
@@ -249,7 +235,7 @@ static void parts_of_complex(void **state) {
 /* The kernels without vectors of this processor only give the same answers. */
 static void portable_kernels(void **state) {
     (void)state;
-    start_random();
+    unit_start_random();
     static const struct {
         npyx_type type;
         npyx_lane lane;
@@ -286,7 +272,7 @@ static void portable_kernels(void **state) {
 
 static void sets_of_operands(void **state) {
     (void)state;
-    start_random();
+    unit_start_random();
     unit_host unit;
     unit_host_init(&unit);
     npyx_buffer scratch = {.host = &unit.host};
@@ -389,7 +375,7 @@ static void fill_texts(subject *subject) {
 
 static void texts_that_are_equal(void **state) {
     (void)state;
-    start_random();
+    unit_start_random();
     unit_host unit;
     unit_host_init(&unit);
     npyx_buffer scratch = {.host = &unit.host}, sought = {.host = &unit.host};

@@ -30,7 +30,6 @@ enum { HAS_TEXT = 1, HAS_CRC = 2, HAS_EXTRA = 4, HAS_NAME = 8, HAS_COMMENT = 16,
 
 static unit_host unit;
 static npyx_error error;
-static uint32_t seed;
 static uint8_t *plain; /* what the file at hand is to inflate to */
 static int64_t plain_nbytes;
 static uint8_t *file;
@@ -38,21 +37,13 @@ static size_t file_nbytes;
 static uint8_t *got; /* room for any read */
 static long npolls_left;
 
-static uint32_t next_random(void) {
-    seed ^= seed << 13;
-    seed ^= seed >> 17;
-    return seed ^= seed << 5;
-}
-
 static int64_t random_below(int64_t end) {
-    return end <= 0 ? 0 : (int64_t)(next_random() % (uint64_t)end);
+    return end <= 0 ? 0 : (int64_t)(unit_random() % (uint64_t)end);
 }
 
 static int open_all(void **state) {
     (void)state;
-    seed = (uint32_t)unit_seed();
-    seed += seed == 0;
-    printf("NPYEXT_SEED=%" PRIu32 "\n", seed);
+    unit_start_random();
     unit_host_init(&unit);
     plain = malloc(PLAIN_NBYTES);
     file = malloc(FILE_NBYTES);
@@ -73,8 +64,8 @@ static int close_all(void **state) {
 static void fill_plain(contents kind) {
     for (size_t i = 0; i < PLAIN_NBYTES; i++) {
         contents here = kind == MIXED ? (contents)(i / 700000 % MIXED) : kind;
-        plain[i] = here == NOISE  ? (uint8_t)(next_random() >> 11)
-                   : here == TEXT ? (uint8_t)('a' + next_random() % 9 * (next_random() % 3 == 0))
+        plain[i] = here == NOISE  ? (uint8_t)(unit_random() >> 11)
+                   : here == TEXT ? (uint8_t)('a' + unit_random() % 9 * (unit_random() % 3 == 0))
                                   : 0;
     }
 }
@@ -138,7 +129,7 @@ static void make_file(size_t nbytes, size_t most_nbytes, bool has_padding) {
         size_t some_nbytes = most_nbytes - (size_t)random_below((int64_t)most_nbytes / 2);
         add_member(some_nbytes < left_nbytes ? some_nbytes : left_nbytes, (int)random_below(5),
                    1 + (int)random_below(9), (int)random_below(ALL_HEADERS + 1));
-        if (has_padding && next_random() % 4 == 0)
+        if (has_padding && unit_random() % 4 == 0)
             pad((size_t)random_below(20000));
     } while (plain_nbytes < (int64_t)nbytes);
 }
@@ -191,8 +182,8 @@ static void assert_reads(npyx_source *source, int64_t off, int64_t nbytes) {
 
 /* Somewhere: near the last place, anywhere, at the start, at the end. */
 static void pick(int64_t end, int64_t *off, int64_t *nbytes) {
-    uint32_t kind = next_random() % 8;
-    int64_t most = next_random() % 4 == 0 ? MAX_READ_NBYTES : 1000;
+    uint64_t kind = unit_random() % 8;
+    int64_t most = unit_random() % 4 == 0 ? MAX_READ_NBYTES : 1000;
     if (kind < 2)
         *off += random_below(200000) - 100000;
     else
@@ -208,7 +199,7 @@ static void assert_reads_anywhere(int nreads) {
         pick(i < nreads / 2 ? plain_nbytes / 2 : plain_nbytes, &off, &nbytes);
         assert_reads(source, off, nbytes);
         off += nbytes;
-        if (next_random() % 16 == 0) {
+        if (unit_random() % 16 == 0) {
             npyx_source_close(source);
             source = open_file();
         }
@@ -224,13 +215,13 @@ static void assert_reads_anywhere(int nreads) {
 static void test_any_order_of_reads(void **state) {
     (void)state;
     static const size_t mosts[] = {PLAIN_NBYTES, 1000000, 65280, 3000};
-    uint32_t first = seed; /* all kinds, and all of mosts */
+    const uint64_t first = unit_seed(); /* all kinds, and all of mosts */
     for (int kind = 0; kind < NCONTENTS; kind++) {
         fill_plain((contents)kind);
         for (size_t i = 0; i < sizeof mosts / sizeof mosts[0]; i++) {
             if (!unit_takes(kind + (int)i, first))
                 continue;
-            make_file((size_t)PLAIN_NBYTES / (1 + next_random() % 2), mosts[i], (kind / 2 + (int)i) % 2 == 1);
+            make_file((size_t)PLAIN_NBYTES / (1 + unit_random() % 2), mosts[i], (kind / 2 + (int)i) % 2 == 1);
             assert_reads_anywhere(unit_rounds(40));
         }
     }
@@ -502,7 +493,7 @@ static void test_damaged_files(void **state) {
     for (int i = 0; i < unit_rounds(12); i++) {
         make_file(PLAIN_NBYTES / 2, i % 2 == 0 ? PLAIN_NBYTES : 100000, i % 3 == 0);
         uint8_t *byte = &file[random_below((int64_t)file_nbytes)];
-        *byte ^= (uint8_t)(1u << next_random() % 8);
+        *byte ^= (uint8_t)(1u << unit_random() % 8);
         assert_same_errors();
         file_nbytes = (size_t)random_below((int64_t)file_nbytes);
         assert_same_errors();

@@ -43,26 +43,19 @@ enum { NPACKINGS = sizeof packings / sizeof packings[0] };
 
 static unit_host unit;
 static npyx_error error;
-static uint32_t seed;
 static uint64_t sample; /* which cases are taken where few are asked */
 static uint8_t *plain;
 static uint8_t *got; /* room for any read */
 static uint8_t *want;
 
-static uint32_t next_random(void) {
-    seed ^= seed << 13;
-    seed ^= seed >> 17;
-    return seed ^= seed << 5;
-}
-
 static int64_t random_below(int64_t end) {
-    return end <= 0 ? 0 : (int64_t)(next_random() % (uint64_t)end);
+    return end <= 0 ? 0 : (int64_t)(unit_random() % (uint64_t)end);
 }
 
 static int open_all(void **state) {
     (void)state;
     unit_host_init(&unit);
-    seed = 2463534242u;
+    unit_seed_random(2463534242u);
     sample = unit_seed();
     printf("NPYEXT_SEED=%" PRIu64 "\n", sample);
     plain = malloc(PLAIN_NBYTES);
@@ -82,8 +75,8 @@ static int close_all(void **state) {
 static void fill_plain(contents kind) {
     for (size_t i = 0; i < PLAIN_NBYTES; i++) {
         contents here = kind == MIXED ? (contents)(i / 700000 % MIXED) : kind;
-        plain[i] = here == NOISE  ? (uint8_t)(next_random() >> 11)
-                   : here == TEXT ? (uint8_t)('a' + next_random() % 9 * (next_random() % 3 == 0))
+        plain[i] = here == NOISE  ? (uint8_t)(unit_random() >> 11)
+                   : here == TEXT ? (uint8_t)('a' + unit_random() % 9 * (unit_random() % 3 == 0))
                                   : 0;
     }
 }
@@ -138,8 +131,8 @@ static void assert_reads(npyx_source *source, int64_t off, int64_t nbytes) {
 
 /* Somewhere: near the last place, anywhere, at the start, at the end. */
 static void pick(int64_t end, int64_t *off, int64_t *nbytes) {
-    uint32_t kind = next_random() % 8;
-    int64_t most = next_random() % 4 == 0 ? MAX_READ_NBYTES : 1000;
+    uint64_t kind = unit_random() % 8;
+    int64_t most = unit_random() % 4 == 0 ? MAX_READ_NBYTES : 1000;
     if (kind < 2)
         *off += random_below(200000) - 100000;
     else
@@ -156,11 +149,11 @@ static void assert_reads_anywhere(const stream *s, int nreads) {
     npyx_source *sources[2] = {open_stream(s, checkpoints), open_stream(s, checkpoints)};
     int64_t off = 0, nbytes = 0;
     for (int i = 0; i < nreads; i++) {
-        npyx_source **source = &sources[next_random() % 2];
+        npyx_source **source = &sources[unit_random() % 2];
         pick(s->plain_nbytes, &off, &nbytes);
         assert_reads(*source, off, nbytes);
         off += nbytes;
-        if (next_random() % 16 == 0) {
+        if (unit_random() % 16 == 0) {
             npyx_source_close(*source);
             *source = open_stream(s, checkpoints);
         }
@@ -193,7 +186,7 @@ static void test_one_inflater_for_many_streams(void **state) {
     void *first = NULL;
     long nblocks = 0;
     for (int i = 0; i < 3 * NPACKINGS; i++) {
-        stream s = pack(&packings[i % NPACKINGS], (size_t)(SPAN + 1000 * i));
+        stream s = pack(&packings[i % NPACKINGS], (size_t)SPAN + 1000 * (size_t)i);
         if (i % 3 == 1)
             s.bytes[s.nbytes / 2] ^= 0x55;
         npyx_source *source = open_stream(&s, NULL);
@@ -291,7 +284,7 @@ static void test_damaged_streams(void **state) {
         stream s = pack(&packings[i], PLAIN_NBYTES);
         for (int turn = 0; turn < 3; turn++) {
             uint8_t *byte = &s.bytes[random_below((int64_t)s.nbytes)], whole = *byte;
-            *byte ^= (uint8_t)(1u << next_random() % 8);
+            *byte ^= (uint8_t)(1u << unit_random() % 8);
             assert_same_errors(&s);
             *byte = whole;
         }

@@ -57,12 +57,12 @@ static int compare(const void *a, const void *b) {
 }
 
 /* Fills a part: keys that are nearly all different, those of a few values, or equal ones side by side. */
-static void fill_part(uint64_t *keys, int64_t n, uint64_t *state) {
-    const uint64_t kind = unit_random(state) % 3, nvalues = (uint64_t)1 << unit_random(state) % 20;
-    const uint64_t nequal = 1 + unit_random(state) % 20;
+static void fill_part(uint64_t *keys, int64_t n) {
+    const uint64_t kind = unit_random() % 3, nvalues = (uint64_t)1 << unit_random() % 20;
+    const uint64_t nequal = 1 + unit_random() % 20;
     for (int64_t i = 0; i < n; i++)
-        keys[i] = kind == 0   ? unit_random(state) % ((uint64_t)1 << 40)
-                  : kind == 1 ? unit_random(state) % nvalues
+        keys[i] = kind == 0   ? unit_random() % ((uint64_t)1 << 40)
+                  : kind == 1 ? unit_random() % nvalues
                               : (uint64_t)i / nequal * 977;
 }
 
@@ -95,25 +95,25 @@ static void assert_counts(const npyx_key_counts *counts, uint64_t *keys, int64_t
 }
 
 /* How many keys a part has: as many as a table or a list holds, or about so many, or any number. */
-static int64_t part_length(int64_t most, uint64_t *state) {
+static int64_t part_length(int64_t most) {
     const int64_t edges[] = {NPYX_KEY_LIST_NKEYS, NPYX_KEY_LIST_NKEYS / 2, NPYX_KEY_TABLE_MOST_N,
                              (int64_t)NPYX_KEY_TABLE_MOST_N * 8};
-    const uint64_t kind = unit_random(state) % 6;
-    int64_t n = kind < 4 ? edges[kind] : (int64_t)(unit_random(state) % (uint64_t)NPYX_KEY_LIST_NKEYS);
-    n += kind % 2 == 0 ? 0 : (int64_t)(unit_random(state) % 20) - 10;
+    const uint64_t kind = unit_random() % 6;
+    int64_t n = kind < 4 ? edges[kind] : (int64_t)(unit_random() % (uint64_t)NPYX_KEY_LIST_NKEYS);
+    n += kind % 2 == 0 ? 0 : (int64_t)(unit_random() % 20) - 10;
     return n < 1 ? 1 : n > most ? most : n;
 }
 
-static void assert_counted(uint64_t *keys, int64_t nadded, uint64_t *state) {
+static void assert_counted(uint64_t *keys, int64_t nadded) {
     unit_host unit;
     npyx_key_counts counts;
     npyx_error error;
     unit_host_init(&unit);
     npyx_key_counts_init(&counts, &unit.host, nadded, false);
     for (int64_t i = 0, n; i < nadded; i += n) {
-        n = part_length(nadded - i, state);
-        fill_part(keys + i, n, state);
-        add_part(&counts, keys + i, n, i, unit_random(state) % 2 == 0);
+        n = part_length(nadded - i);
+        fill_part(keys + i, n);
+        add_part(&counts, keys + i, n, i, unit_random() % 2 == 0);
     }
     assert_int_equal(npyx_key_counts_finish(&counts, &error), NPYX_OK);
     assert_counts(&counts, keys, nadded);
@@ -123,12 +123,12 @@ static void assert_counted(uint64_t *keys, int64_t nadded, uint64_t *state) {
 
 static void test_parts_of_all_kinds_in_any_order(void **unused) {
     const int64_t most = (int64_t)MOST_NLISTS * NPYX_KEY_LIST_NKEYS;
-    uint64_t *keys = malloc((size_t)most * sizeof *keys), state = unit_seed();
+    uint64_t *keys = malloc((size_t)most * sizeof *keys);
     int nrounds = ALL_NKEYS / (int)most;
     (void)unused;
-    print_message("seed %llu\n", (unsigned long long)state);
+    unit_start_random();
     for (nrounds = unit_rounds(nrounds < MOST_NROUNDS ? nrounds : MOST_NROUNDS); nrounds > 0; nrounds--)
-        assert_counted(keys, most >> unit_random(&state) % 4, &state);
+        assert_counted(keys, most >> unit_random() % 4);
     free(keys);
 }
 

@@ -16,18 +16,12 @@
 #include "stat/key_sort.h"
 #include "unit_host.h"
 
-static uint64_t state_of_random;
-
-static uint64_t next_random(void) {
-    return unit_random(&state_of_random);
-}
-
 enum { NKINDS = 9 };
 
 /* The kinds: all bits; few values; one value; the last bits only, and the first only; in order, and in
  * falling order; nearly all with the same leading bits; the least and the greatest that there are. */
 static uint64_t key_of(int kind, int64_t i, uint64_t fixed) {
-    const uint64_t random = next_random();
+    const uint64_t random = unit_random();
     switch (kind) {
     case 0: return random;
     case 1: return fixed + (random % 5 << random % 3 * 20);
@@ -53,7 +47,7 @@ static void assert_ranks(npyx_host *host, uint64_t *keys, int64_t n, const uint6
     int64_t ranks[5] = {n - 1, 0};
     npyx_error error;
     for (int i = 2; i < 5 && n > 0; i++)
-        ranks[i] = (int64_t)(next_random() % (uint64_t)n);
+        ranks[i] = (int64_t)(unit_random() % (uint64_t)n);
     assert_int_equal(npyx_keys_sort_ranks(host, keys, n, ranks, n == 0 ? 0 : 5, &error), NPYX_OK);
     for (int i = 0; i < 5 && n > 0; i++)
         assert_true(keys[ranks[i]] == wanted[ranks[i]]);
@@ -64,7 +58,7 @@ static void assert_sorted(npyx_host *host, int kind, int64_t n) {
     uint64_t *keys = malloc((size_t)(n + 1) * sizeof *keys);
     uint64_t *wanted = malloc((size_t)(n + 1) * sizeof *wanted),
              *again = malloc((size_t)(n + 1) * sizeof *again);
-    const uint64_t fixed = next_random();
+    const uint64_t fixed = unit_random();
     int64_t nwanted = 0, ndifferent;
     npyx_error error;
     for (int64_t i = 0; i < n; i++)
@@ -86,11 +80,9 @@ static void assert_sorted(npyx_host *host, int kind, int64_t n) {
 }
 
 static void test_sorts(void **state) {
-    const uint64_t seed = unit_seed();
     const int nrounds = unit_rounds(20);
     (void)state;
-    state_of_random = seed;
-    print_message("seed %llu\n", (unsigned long long)seed);
+    unit_start_random();
     for (int nthreads = 1; nthreads <= 3; nthreads += 2) {
         unit_host unit;
         unit_host_init(&unit);
@@ -99,10 +91,10 @@ static void test_sorts(void **state) {
             for (int64_t n = 0; n < 200; n++) /* more than are few */
                 assert_sorted(&unit.host, kind, n);
             for (int round = 0; round < nrounds; round++)
-                assert_sorted(&unit.host, kind, (int64_t)(next_random() % 3000));
+                assert_sorted(&unit.host, kind, (int64_t)(unit_random() % 3000));
             assert_sorted(&unit.host, kind, NPYX_SORT_PIECE_NKEYS); /* the most that are one piece */
             assert_sorted(&unit.host, kind, NPYX_SORT_PIECE_NKEYS + 1);
-            assert_sorted(&unit.host, kind, NPYX_SORT_THREADS_NKEYS + (int64_t)(next_random() % 300000));
+            assert_sorted(&unit.host, kind, NPYX_SORT_THREADS_NKEYS + (int64_t)(unit_random() % 300000));
         }
         assert_sorted(&unit.host, nthreads, (1 << 21) + 5); /* while these are divided, the host is polled */
         assert_int_equal(unit.nblocks, 0);
@@ -124,7 +116,7 @@ static void test_interrupts(void **state) {
     uint64_t *keys = malloc(N * sizeof *keys);
     bool is_done = false;
     (void)state;
-    state_of_random = unit_seed();
+    unit_start_random();
     for (int npolls = 0; !is_done; npolls += npolls / 4 + 1) {
         polled_host polled = {.npolls_left = npolls};
         int64_t ndifferent;
@@ -133,7 +125,7 @@ static void test_interrupts(void **state) {
         polled.unit.host.interrupted = is_interrupted;
         polled.unit.host.nthreads = 2;
         for (int64_t i = 0; i < N; i++)
-            keys[i] = next_random();
+            keys[i] = unit_random();
         const npyx_status status = npyx_keys_sort(&polled.unit.host, keys, N, &ndifferent, &error);
         is_done = status == NPYX_OK;
         assert_true(is_done ? npolls > 0 : status == NPYX_INTERRUPTED);
@@ -148,7 +140,7 @@ enum { MOST_FEW = 128, MOST_DIVIDED = 600 };
 
 static void assert_few_sorted(const npyx_key_kernels *kernels, int kind, int64_t n) {
     uint64_t keys[MOST_FEW + 1], wanted[MOST_FEW + 1];
-    const uint64_t fixed = next_random();
+    const uint64_t fixed = unit_random();
     for (int64_t i = 0; i <= n; i++)
         wanted[i] = keys[i] = i < n ? key_of(kind, i, fixed) : 77;
     qsort(wanted, (size_t)n, sizeof *wanted, compare);
@@ -169,11 +161,11 @@ static void assert_divided(uint64_t *keys, const uint64_t *low, int64_t n, uint6
 static void assert_divides(const npyx_key_kernels *kernels, int kind, int64_t n) {
     uint64_t keys[MOST_DIVIDED], divided[MOST_DIVIDED + 2];
     uint64_t *low = divided + 1, *high = low + n;
-    const uint64_t fixed = next_random();
+    const uint64_t fixed = unit_random();
     for (int64_t i = 0; i < n; i++)
         keys[i] = key_of(kind, i, fixed);
     const uint64_t bound =
-        n == 0 || next_random() % 8 == 0 ? next_random() : keys[next_random() % (uint64_t)n];
+        n == 0 || unit_random() % 8 == 0 ? unit_random() : keys[unit_random() % (uint64_t)n];
     divided[0] = divided[n + 1] = 77;
     kernels->divide(keys, n, bound, &low, &high);
     assert_true(low == high && divided[0] == 77 && divided[n + 1] == 77);
@@ -184,10 +176,10 @@ static void assert_divides(const npyx_key_kernels *kernels, int kind, int64_t n)
 static void assert_divides_in_place(const npyx_key_kernels *kernels, int kind, bool is_last) {
     enum { CHUNK = NPYX_KEYS_CHUNK_NKEYS };
     uint64_t words[4 * CHUNK], keys[CHUNK], divided[CHUNK];
-    uint64_t *low = words + (is_last ? 0 : next_random() % (CHUNK + 1)), *high;
-    uint64_t *chunk = is_last ? words + 2 * CHUNK : low + next_random() % (CHUNK + 1);
-    const uint64_t fixed = next_random(), bound_at = next_random() % CHUNK;
-    high = is_last ? chunk + CHUNK + next_random() % (CHUNK + 1) : words + 4 * CHUNK;
+    uint64_t *low = words + (is_last ? 0 : unit_random() % (CHUNK + 1)), *high;
+    uint64_t *chunk = is_last ? words + 2 * CHUNK : low + unit_random() % (CHUNK + 1);
+    const uint64_t fixed = unit_random(), bound_at = unit_random() % CHUNK;
+    high = is_last ? chunk + CHUNK + unit_random() % (CHUNK + 1) : words + 4 * CHUNK;
     for (int64_t i = 0; i < CHUNK; i++)
         chunk[i] = keys[i] = key_of(kind, i, fixed);
     uint64_t *first = low, *last = high;
@@ -202,7 +194,7 @@ static void test_kernels(void **state) {
     const npyx_key_kernels *kernels[2] = {npyx_key_kernels_of(NPYX_SIMD_PORTABLE),
                                           npyx_key_kernels_of(npyx_simd_here())};
     (void)state;
-    state_of_random = unit_seed();
+    unit_start_random();
     for (int i = 0; i < 2; i++) {
         assert_true(kernels[i]->few_nkeys <= MOST_FEW);
         for (int kind = 0; kind < NKINDS; kind++) {

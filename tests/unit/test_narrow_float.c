@@ -172,12 +172,9 @@ static void x87_fixed(void **state) {
 static void x87_random(void **state) {
     (void)state;
 #if LDBL_MANT_DIG >= 64
-    uint64_t random = unit_seed() * 2654435761u | 1;
-    printf("x87_random: seed %" PRIu64 "\n", random);
+    unit_start_random();
     for (int i = 0; i < 1000000; i++) {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
+        const uint64_t random = unit_random();
         unsigned ntrailing = (unsigned)(random >> 8) & 63; /* ties are rare unless low bits are zero */
         uint64_t significand = ((random * 2685821657736338717u) >> ntrailing << ntrailing) | (uint64_t)1
                                                                                                  << 63;

@@ -16,15 +16,6 @@
 #include "text/number_text.h"
 #include "rounds.h"
 
-static uint64_t random_state;
-
-static uint64_t random_next(void) { /* xorshift64* */
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return random_state * 2685821657736338717u;
-}
-
 static double f64_of_bits(uint64_t bits) {
     double value;
     memcpy(&value, &bits, sizeof value);
@@ -213,7 +204,7 @@ static void integer_spellings(void **state) {
         }
     }
     for (int i = 0; i < unit_rounds(200000); i++) {
-        uint64_t value = random_next() >> (random_next() & 63);
+        uint64_t value = unit_random() >> (unit_random() & 63);
         text_prepare(&text);
         text_finish(&text, npyx_text_u64(value, text.bytes));
         snprintf(expected, sizeof expected, "%" PRIu64, value);
@@ -288,12 +279,12 @@ static void f32_check(float value) {
 static void f64_random(void **state) {
     (void)state;
     for (int i = 0; i < unit_rounds(300000); i++) {
-        double value = f64_of_bits(random_next());
+        double value = f64_of_bits(unit_random());
         if (isfinite(value))
             f64_check(value);
-        f64_check((double)(random_next() >> 11) * 0x1p-53);
-        f64_check((double)(int64_t)(random_next() % 2000000) / 1000 - 1000);
-        f64_check((double)(random_next() >> (random_next() & 63)));
+        f64_check((double)(unit_random() >> 11) * 0x1p-53);
+        f64_check((double)(int64_t)(unit_random() % 2000000) / 1000 - 1000);
+        f64_check((double)(unit_random() >> (unit_random() & 63)));
     }
     for (uint64_t exponent = 1; exponent < 2047; exponent++) {
         for (uint64_t bits = (exponent << 52) - 2; bits != (exponent << 52) + 3; bits++)
@@ -306,11 +297,11 @@ static void f64_random(void **state) {
 static void f32_random(void **state) {
     (void)state;
     for (int i = 0; i < unit_rounds(300000); i++) {
-        float value = f32_of_bits((uint32_t)(random_next() >> 32));
+        float value = f32_of_bits((uint32_t)(unit_random() >> 32));
         if (isfinite(value))
             f32_check(value);
-        f32_check((float)(random_next() >> 40) * 0x1p-24f);
-        f32_check((float)(int64_t)(random_next() % 2000000) / 1000 - 1000);
+        f32_check((float)(unit_random() >> 40) * 0x1p-24f);
+        f32_check((float)(int64_t)(unit_random() % 2000000) / 1000 - 1000);
     }
     for (uint32_t exponent = 1; exponent < 255; exponent++) {
         for (uint32_t bits = (exponent << 23) - 2; bits != (exponent << 23) + 3; bits++)
@@ -371,8 +362,7 @@ static void narrow_every_value(void **state) {
 }
 
 int main(void) {
-    random_state = unit_seed() * 2654435761u | 1;
-    printf("test_number_text: seed %" PRIu64 "\n", random_state);
+    unit_start_random();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(f64_spellings),      cmocka_unit_test(f32_spellings),
         cmocka_unit_test(narrow_spellings),   cmocka_unit_test(integer_spellings),

@@ -16,23 +16,16 @@
 
 enum { MOST_NELEM = 300 };
 
-static uint64_t state_of_random;
-
-static uint64_t next_random(void) {
-    state_of_random = state_of_random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return state_of_random >> 33;
-}
-
 /* A value of each kind, among few, so that items are bounds themselves. */
 static double random_real(void) {
     static const double specials[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 5e-324, -1e30, 1e30};
-    return next_random() % 4 == 0 ? specials[next_random() % 8] : (double)(next_random() % 64) - 32;
+    return unit_random() % 4 == 0 ? specials[unit_random() % 8] : (double)(unit_random() % 64) - 32;
 }
 
 static uint64_t random_integer(int nbits) {
     static const uint64_t steps[] = {0, 1, 2, UINT64_MAX};
     const uint64_t top = (uint64_t)1 << (nbits - 1);
-    return next_random() % 4 == 0 ? top + steps[next_random() % 4] : next_random() % 64 - 32;
+    return unit_random() % 4 == 0 ? top + steps[unit_random() % 4] : unit_random() % 64 - 32;
 }
 
 #define TEST_OF(word, npyx, item, value)                                                                     \
@@ -44,7 +37,7 @@ static uint64_t random_integer(int nbits) {
         return x < y ? -1 : x > y;                                                                           \
     }                                                                                                        \
     static void word##_round(npyx_order_bounds_kernel *kernel, int64_t nelem) {                              \
-        npyx_order_bounds bounds = {.n = (int)(next_random() % (NPYX_ORDER_MOST_NBOUNDS + 1))};              \
+        npyx_order_bounds bounds = {.n = (int)(unit_random() % (NPYX_ORDER_MOST_NBOUNDS + 1))};              \
         item ends[2 * NPYX_ORDER_MOST_NBOUNDS];                                                              \
         int64_t nfrom[NPYX_ORDER_MOST_NBOUNDS] = {0}, nnan = 0, wanted_nnan = 0, n = 0;                      \
         for (int i = 0; i < 2 * bounds.n; i++) {                                                             \
@@ -82,8 +75,7 @@ static uint64_t random_integer(int nbits) {
         (void)state;                                                                                         \
         if (kernel == NULL) /* another way is taken on this processor */                                     \
             return;                                                                                          \
-        state_of_random = unit_seed();                                                                       \
-        print_message("seed %llu\n", (unsigned long long)state_of_random);                                   \
+        unit_start_random();                                                                                 \
         for (int round = 0; round < unit_rounds(20); round++) {                                              \
             for (int64_t nelem = 0; nelem < MOST_NELEM; nelem++)                                             \
                 word##_round(kernel, nelem);                                                                 \

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "item/convert.h"
+#include "rounds.h"
 #include "stat/stats.h"
 
 static const double specials[] = {0.0, -0.0, 1.5, -2.25, 1e300, -1e300, 5e-324, NAN, INFINITY, -INFINITY};
@@ -21,17 +22,11 @@ static npyx_dtype dtype_of(npyx_type type, int64_t itemsize) {
     return (npyx_dtype){.type = type, .is_big_endian = NPYX_HOST_IS_BIG_ENDIAN, .itemsize = itemsize};
 }
 
-static uint32_t state_of_random;
-
-static uint32_t next_random(void) {
-    return state_of_random = state_of_random * 1664525u + 1013904223u;
-}
-
 /* At an odd address. */
 static uint8_t *fill(uint8_t *memory, int64_t nelem, uint32_t nspecials) {
     for (int64_t i = 0; i < nelem; i++) {
-        double x = next_random() % 100 < nspecials ? specials[next_random() % NSPECIALS]
-                                                   : (double)(int32_t)next_random() / 1024;
+        double x = unit_random() % 100 < nspecials ? specials[unit_random() % NSPECIALS]
+                                                   : (double)(int32_t)unit_random() / 1024;
         memcpy(memory + 1 + (size_t)i * 8, &x, 8);
     }
     return memory + 1;
@@ -72,7 +67,7 @@ static void assert_kernels(const npyx_stats_kernels *kernels, const uint8_t *rea
 static void test_kernels(void **state) {
     (void)state;
     static uint8_t memory[1 + NPYX_STATS_NELEM * 8];
-    state_of_random = 7;
+    unit_seed_random(7);
     for (int64_t nelem = NPYX_CHUNK_UNIT; nelem <= NPYX_STATS_NELEM; nelem += NPYX_CHUNK_UNIT) {
         for (uint32_t nspecials = 0; nspecials <= 100; nspecials += 50) {
             const uint8_t *reals = fill(memory, nelem, nspecials);
@@ -85,7 +80,7 @@ static void test_kernels(void **state) {
 /* Items of random bits: subnormal ones, zeros, NaNs and infinities among them where they are short. */
 static void fill_narrow(uint8_t *items, int64_t nbytes, bool are_small) {
     for (int64_t i = 0; i < nbytes; i++)
-        items[i] = (uint8_t)(next_random() >> 24);
+        items[i] = (uint8_t)(unit_random() >> 24);
     for (int64_t i = 0; i < nbytes && are_small; i++) /* no exponent of ones: finite */
         items[i] &= 0xbf;
 }
@@ -112,7 +107,7 @@ static void assert_narrow(npyx_type type, npyx_simd simd, const uint8_t *items, 
 static void test_narrow_kernels(void **state) {
     (void)state;
     static uint8_t memory[1 + NPYX_STATS_NELEM * 4];
-    state_of_random = 5;
+    unit_seed_random(5);
     for (int64_t nelem = NPYX_CHUNK_UNIT; nelem <= NPYX_STATS_NELEM; nelem += NPYX_CHUNK_UNIT) {
         for (int are_small = 0; are_small < 2; are_small++) {
             fill_narrow(memory, (int64_t)sizeof memory, are_small == 1);
@@ -164,7 +159,7 @@ static void test_merging(void **state) {
     static uint8_t memory[1 + NELEM * 8];
     const npyx_dtype types[] = {dtype_of(NPYX_F8, 8),        dtype_of(NPYX_I8, 8), dtype_of(NPYX_U8, 8),
                                 dtype_of(NPYX_TIMEDELTA, 8), dtype_of(NPYX_I4, 4), dtype_of(NPYX_U1, 1)};
-    state_of_random = 11;
+    unit_seed_random(11);
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
         for (uint32_t nspecials = 0; nspecials <= 2; nspecials += 2)
             assert_parts_merge(&types[t], fill(memory, NELEM, nspecials), NELEM);
