@@ -1,5 +1,5 @@
-# npyext: builds the extension, shows it, checks it, installs it. `make help` lists the targets; those for who works on
-# it lie with the tests (tests/*/*.mk).
+# npyext: builds the extension, shows it, checks it, installs it. `make help` lists the targets; targets for work on
+# npyext itself are in tests/*/*.mk.
 #
 # CC, CFLAGS, LDFLAGS, WERROR (-Werror), SQLITE3 (the shell) and PYTHON can be given on the command line:
 #     make CC=clang WERROR=-Werror

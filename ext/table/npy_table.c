@@ -401,7 +401,7 @@ static npyx_status npy_table_check_arguments(const npyext_declaration *declarati
                    (arguments[NPYEXT_TABLE_MEMBERS] != NULL);
     if (nmembers > 1)
         return npyx_refuse(error, "give one member or a list of members, not both");
-    if (makes && strchr(arguments[NPYEXT_TABLE_PATH], '*') != NULL) /* who means many files gets no new one */
+    if (makes && strchr(arguments[NPYEXT_TABLE_PATH], '*') != NULL) /* many files are meant: none is made */
         return npyx_refuse(error, "a table that writes has one path, not a pattern, as in npy(%s)",
                            npyext_npy_table_kind.writing_example);
     for (int i = NPYEXT_TABLE_MEMBER; i < NPYEXT_TABLE_NARGUMENTS; i++) {

@@ -286,24 +286,24 @@ int64_t npyx_view_keep_axes(const npyx_view *view, const bool *axes, bool *is_ke
 /* All of the kept axes after one, a range along that one, and a single index along those before. */
 int64_t npyx_view_take_coordinates(const npyx_view *view, const bool *is_kept, int64_t first, int64_t most,
                                    npyx_view *group) {
-    int64_t nbehind = 1; /* for one index along an axis: of those kept after it */
+    int64_t nafter = 1; /* for one index along an axis: of those kept after it */
     for (int axis = 0; axis < view->ndim; axis++)
-        nbehind *= is_kept[axis] ? view->shape[axis] : 1;
+        nafter *= is_kept[axis] ? view->shape[axis] : 1;
     *group = *view;
     for (int axis = 0; axis < view->ndim; axis++) {
         if (!is_kept[axis])
             continue;
-        nbehind /= view->shape[axis];
-        int64_t index = first / nbehind;
-        first %= nbehind;
-        bool is_range = nbehind <= most;
-        int64_t nindices = is_range ? most / nbehind : 1;
+        nafter /= view->shape[axis];
+        int64_t index = first / nafter;
+        first %= nafter;
+        bool is_range = nafter <= most;
+        int64_t nindices = is_range ? most / nafter : 1;
         if (nindices > view->shape[axis] - index)
             nindices = view->shape[axis] - index;
         group->off += index * group->strides[axis];
         group->shape[axis] = nindices;
         if (is_range)
-            return nindices * nbehind;
+            return nindices * nafter;
     }
     return 1;
 }

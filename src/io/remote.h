@@ -66,7 +66,7 @@ npyx_status npyx_remote_deliver(npyx_remote *remote, const uint8_t *bytes, size_
 npyx_status npyx_remote_found(npyx_remote *remote, const char *url, int64_t nbytes, npyx_span version,
                               npyx_error *error);
 
-/* ---- for those who read ---- */
+/* ---- reading ---- */
 
 /* Whether a path is a URL: `scheme://…` (RFC 3986, section 3.1). A letter alone is a drive of Windows. */
 bool npyx_path_is_url(const char *path);

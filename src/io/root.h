@@ -2,10 +2,10 @@
  * A folder that paths are confined to, symbolic links and `..` included.
  *
  * Nothing is checked first and then opened: opening itself is confined, by openat2(2), or part by part where
- * the system has no such call or does not allow it. So it does not matter who swaps folders and links in the
- * meantime. Relative paths start in the folder. An absolute path is below it when it begins with the folder's
- * real path; a link's absolute target never is, wherever it leads. Anything mounted below the folder, and a
- * file's other names (hard links), are below it.
+ * the system has no such call or does not allow it. So it does not matter if someone swaps folders and links
+ * in the meantime. Relative paths start in the folder. An absolute path is below it when it begins with the
+ * folder's real path; a link's absolute target never is, wherever it leads. Anything mounted below the
+ * folder, and a file's other names (hard links), are below it.
  *
  * The functions are open(2), stat(2) and so on, below the folder: they return -1 and set errno, to
  * EXDEV for a path that leads out.

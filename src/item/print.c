@@ -100,10 +100,10 @@ static void print_find_digits(npyx_type type, double real, bool has_exponents, p
     const double size = fabs(real);
     decimal->is_negative = signbit(real);
     print_parse(text, print_shortest(type, size, text), decimal);
-    int nbehind = has_exponents ? decimal->n - 1 : decimal->n - 1 - decimal->exponent;
+    int nafter = has_exponents ? decimal->n - 1 : decimal->n - 1 - decimal->exponent;
     /* a long double has more shortest digits than a double */
     bool is_long = type == NPYX_F12 || type == NPYX_F16;
-    if (nbehind > PRINT_PRECISION || is_long)
+    if (nafter > PRINT_PRECISION || is_long)
         print_find_fixed(size, has_exponents, PRINT_PRECISION, decimal);
 }
 

@@ -6,8 +6,8 @@
 enum {
     BEFORE_VALUE,
     BEFORE_FIRST, /* value or name of a list or object, or its end */
-    BEHIND_NAME,
-    BEHIND_VALUE
+    AFTER_NAME,
+    AFTER_VALUE
 };
 
 /* What is read between two polls of the host. */
@@ -186,7 +186,7 @@ static npyx_status json_read_value(npyx_json_reader *r, npyx_error *error) {
     int c = json_peek(r);
     if (c == '[' || c == '{')
         return json_enter(r, c == '{', error);
-    r->place = BEHIND_VALUE;
+    r->place = AFTER_VALUE;
     r->token = c == '"' ? NPYX_JSON_STRING : NPYX_JSON_NUMBER;
     r->off += nbytes;
     if (nbytes > 0 || c == '"')
@@ -214,7 +214,7 @@ static npyx_status read_member(npyx_json_reader *r, npyx_error *error) {
     if (json_peek(r) != '"')
         return json_fail(r, r->off, "a name in quotes is expected", error);
     r->token = NPYX_JSON_NAME;
-    r->place = BEHIND_NAME;
+    r->place = AFTER_NAME;
     return read_string(r, error);
 }
 
@@ -224,7 +224,7 @@ static bool leave(npyx_json_reader *r) {
     if (r->depth == 0 || json_peek(r) != (is_object ? '}' : ']'))
         return false;
     r->token = is_object ? NPYX_JSON_OBJECT_END : NPYX_JSON_LIST_END;
-    r->place = BEHIND_VALUE;
+    r->place = AFTER_VALUE;
     r->depth--;
     r->off++;
     return true;
@@ -237,7 +237,7 @@ npyx_status npyx_json_next(npyx_json_reader *reader, npyx_error *error) {
     switch (r->place) {
     case BEFORE_VALUE: return json_read_value(r, error);
     case BEFORE_FIRST: return leave(r) ? NPYX_OK : read_member(r, error);
-    case BEHIND_NAME:
+    case AFTER_NAME:
         if (json_peek(r) != ':')
             return json_fail(r, r->off, "a colon is expected", error);
         r->off++;

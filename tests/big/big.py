@@ -91,7 +91,7 @@ def write_and_read_npz(folder, source, nrows):
         CREATE VIRTUAL TABLE temp.out USING npy('big.npz', mode='w+');
         INSERT INTO out SELECT 'before', npy_array(1.5);
         INSERT INTO out SELECT 'big', array FROM npy_file('big.npy');
-        INSERT INTO out SELECT 'behind', npy_array(2.5);"""
+        INSERT INTO out SELECT 'after', npy_array(2.5);"""
     _, seconds, peak = in_shell(sql.replace("mode='w+');", "mode='w+');\n        BEGIN;") + "\n        COMMIT;", folder)
     tell("a handle of it into an .npz, in a transaction of three", nbytes, seconds, peak)
     path = os.path.join(folder, "big.npz")
@@ -101,7 +101,7 @@ def write_and_read_npz(folder, source, nrows):
     begun = time.monotonic()
     with zipfile.ZipFile(path) as archive:
         names = [entry.filename for entry in archive.infolist()]
-        check(names == ["before.npy", "big.npy", "behind.npy"], f"zipfile finds {names}")
+        check(names == ["before.npy", "big.npy", "after.npy"], f"zipfile finds {names}")
         check(archive.getinfo("big.npy").file_size == nbytes + 128 > 2**32, "zipfile finds another size")
         check(archive.testzip() is None, "zipfile finds a wrong CRC")
         tell("zipfile.testzip", nbytes, time.monotonic() - begun)
@@ -109,14 +109,14 @@ def write_and_read_npz(folder, source, nrows):
             header = np.lib.format.read_magic(member), np.lib.format.read_array_header_1_0(member)
         check(header == ((1, 0), ((nrows, NCOLUMNS), False, np.dtype("f8"))), f"NumPy reads {header}")
     with np.load(path) as archive:
-        check(archive["before"].tolist() == [1.5] and archive["behind"].tolist() == [2.5], "the small ones differ")
+        check(archive["before"].tolist() == [1.5] and archive["after"].tolist() == [2.5], "the small ones differ")
     sql = """
         CREATE VIRTUAL TABLE temp.out USING npy('big.npz', mode='a');
         INSERT INTO out SELECT 'added', npy_array(3.5);"""
     _, seconds, peak = in_shell(sql, folder)
     tell("one more array added to it", nbytes, seconds, peak)
     with np.load(path) as archive:
-        check(archive.files == ["before", "big", "behind", "added"], f"numpy.load finds {archive.files}")
+        check(archive.files == ["before", "big", "after", "added"], f"numpy.load finds {archive.files}")
         check(archive["added"].tolist() == [3.5], "what was added differs")
 
 

@@ -28,7 +28,7 @@ def test_members_and_offsets_beyond_4_gib(connect, tmp_path, patience_for):
     patience_for(1800)
     path, db = str(tmp_path / "big.npz"), connect()
     subprocess.run([os.path.join(shell.BUILD, "unit", "big_archive_write"), path], check=True)
-    sizes = {"stored": NELEM, "behind": 3, "deflated": NELEM, "last": 5}
+    sizes = {"stored": NELEM, "after": 3, "deflated": NELEM, "last": 5}
     with zipfile.ZipFile(path) as zipped:
         infos = zipped.infolist()
         assert [info.filename for info in infos] == [f"{name}.npy" for name in sizes]

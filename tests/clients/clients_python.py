@@ -253,7 +253,7 @@ def test_what_lasts_has_a_line_and_ends_by_ctrl_c(terminal, sql):
 
 
 def test_the_line_counts_from_the_beginning_of_each_statement(terminal, folder):
-    """Behind one that has read much; two statements of one line are two."""
+    """After one that has read much; two statements of one line are two."""
     write_sparse_npy(folder / "some.npy", (10_000_000,))
     t = terminal()
     t.read_until("npyext> ")

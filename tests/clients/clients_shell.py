@@ -174,7 +174,7 @@ def test_the_blocks_of_a_document(python, document, tmp_path):
 # --- every output mode ------------------------------------------------------------------------------------------------
 
 TEXTS = ["", "a", "two\nlines", "cr\r\nlf", "tab\tin it", "it's", 'a "quote"', "a,b;c|d", "<b>&amp;</b>", "日本語のテキスト", "é́ü", "🙂 smile", "back\\slash", "trailing  ",
-         "  leading", "NULL", "1.5", "\x01\x1b[0m", "end\n", "\n", "word " * 20, "x" * 70, "日本" * 40, "a\tb\tc\td", "long-line,with;marks " * 5 + "\nand another", "{}[]*?%_", "\x7f", "\u00a0", "nul\0behind"]
+         "  leading", "NULL", "1.5", "\x01\x1b[0m", "end\n", "\n", "word " * 20, "x" * 70, "日本" * 40, "a\tb\tc\td", "long-line,with;marks " * 5 + "\nand another", "{}[]*?%_", "\x7f", "\u00a0", "nul\0after"]
 NUMBERS = [0, 1, -1, 42, -(2**63), 2**63 - 1, 0.1, -2.5, 1e15, 123456789.125, 1e-7, 1e300, -1e-300, 1 / 3, 2 / 3 * 1e20, 100.0, 1e14, 5e-5, float("inf"), float("-inf"), -0.0]
 NAMES = ["a", "b c", "select", "x1", "1x", "größe", 'q"t', "a_very_long_name_of_a_column_that_nothing_fills_and_that_is_longer_than_sixty_letters", "d", "e'f"]
 
@@ -301,7 +301,7 @@ COMMANDS = {
     "parameters": ".parameter\n.parameter list\n.parameter set :a \"'x/*'\"\n.parameter set :b x+y\n.parameter set @c \"x'00'\"\n.parameter set $long_name 1+1\n.parameter set ?2 second\n.parameter list\nSELECT :a, ?2, :b, @c, $long_name, :none, ?;\n.parameter unset :a\n.parameter unset :a\n.parameter set :b\n.parameter list\nSELECT :a, :b;\n.parameter clear\n.parameter list\nSELECT :b;\n.parameter init\n.parameter list\nSELECT * FROM temp.sqlite_parameters;\n.parameter nope\n",
     "wrong": ".nope\n.mode nope\n.headers\n.headers maybe\n.nullvalue\n.separator\n.cd nope\n.cd\n.load\n.read\n.bail\n.import\n.import --nope x y\n.import gone.csv t\n.import plain.csv\n.import a b c\n.print\n.print a  'b c' \"d\\te\"\n.\n.mode insert x y\n.width a 3\n.stats off\n.show\n",
     "errors": "SELECT nope;\nSELECT 1;\nSELECT 2; SELECT nope; SELECT 3;\n  SELECT\n 4,\n nope2;\nSELECT json('{');\nSELECT value, json(value) FROM (SELECT 1 AS value UNION ALL SELECT '{');\nSELECT \"a\" FROM (SELECT 1) WHERE " + "a" * 70 + " = 1 AND bbbbbbbbbbbbbbbbbbbb = 2 AND cccccccccccc = 2;\nINSERT INTO a VALUES(1, 2);\nSELECT abs('x', 1);\nSELECT * FROM gone;\nSELECT 1 +;\nSELECT 1 FROM a WHERE é = nope;\nSELECT 'no end\n",
-    "lines": "SELECT 1\n/\nSELECT 2\ngo\n#comment\n-- comment\n/* more\nlines */ SELECT 3;SELECT 4; -- behind\nSELECT ';' AS \"a;b\" /* ; */;\n;\n;;\nCREATE TRIGGER t2 AFTER INSERT ON a BEGIN SELECT 1;\nSELECT 2; END;\nSELECT 5;\r\nSELECT 6",
+    "lines": "SELECT 1\n/\nSELECT 2\ngo\n#comment\n-- comment\n/* more\nlines */ SELECT 3;SELECT 4; -- after\nSELECT ';' AS \"a;b\" /* ; */;\n;\n;;\nCREATE TRIGGER t2 AFTER INSERT ON a BEGIN SELECT 1;\nSELECT 2; END;\nSELECT 5;\r\nSELECT 6",
     "shortened": ".head on\n.mod col\nSELECT 1 AS a;\n.sch w\n.tab w%\n.echo on\n.null x\nSELECT NULL AS b;\n.sep ;\n.pri 5\n.out\n.he\n".replace(".he\n", ""),
     "modes": "".join(f".mode {mode}\nSELECT 1 AS a, 'x' AS b;\n.mode\n" for mode in [*MODES, "box --wrap 30", "insert", "insert 'a b'", "column --quote"]),
     "dbconfig": ".dbconfig defensive on\n.dbconfig defensive\n.dbconfig defensive off\n.dbconfig nope\n.dbconfig enable_fkey yes\nPRAGMA foreign_keys;\n",

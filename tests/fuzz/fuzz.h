@@ -52,7 +52,7 @@ void fuzz_host_init(fuzz_host *fuzz);
  * claim. factor is bytes of memory for one of the input. */
 void fuzz_host_check(const fuzz_host *fuzz, size_t input_nbytes, size_t factor);
 /* The same of a file of any format, which may be a pickle: the account of one, with what growing lists leave
- * behind, and what is read. */
+ * after, and what is read. */
 void fuzz_host_check_archive(const fuzz_host *fuzz, size_t input_nbytes);
 
 /* An input that is taken from its front; beyond its end there are zeros. */

@@ -23,7 +23,7 @@ static void build(npyx_buffer *file, const uint8_t *data, size_t size) {
         append_le(file, header_nbytes + i < rest_nbytes ? rest[header_nbytes + i] : i, 1);
 }
 
-/* The tensors are all of the file behind its header. */
+/* The tensors are all of the file after its header. */
 static void check_tiles(fuzz_host *fuzz, const void *bytes, size_t nbytes) {
     npyx_source *source = NULL;
     npyx_archive *archive = NULL;

@@ -1,6 +1,6 @@
 /*
  * Whole statements over two files: a number chooses the statement, three texts are its arguments, then comes
- * the other file, behind its length, and the rest is the file itself. They are `o`, and `f` and `d/f`, in a
+ * the other file, after its length, and the rest is the file itself. They are `o`, and `f` and `d/f`, in a
  * folder of this process. What the extension asks of the file system is answered here: no statement may see
  * or change anything beyond that folder.
  *

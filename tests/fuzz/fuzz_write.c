@@ -78,7 +78,7 @@ static void free_member(member *m) {
     free(m->items);
 }
 
-/* Back to a mark, which stays, as a savepoint does; those made behind it go. */
+/* Back to a mark, which stays, as a savepoint does; those made after it go. */
 static void go_back(work *w, int index) {
     const mark *to = &w->marks[index];
     fuzz_require_ok(npyx_archive_writer_return(w->writer, &to->mark, &w->error), &w->error);

@@ -1,5 +1,5 @@
 /*
- * Mutations that know the formats, for libFuzzer: a change inside of an array reaches the code behind the
+ * Mutations that know the formats, for libFuzzer: a change inside of an array reaches the code after the
  * checks around it. A zip gets right sizes, CRCs and a directory again, a .npy the length of its header, a
  * .ten counts that fit, a tar sizes and sums; a pickle becomes another (mutate_pickle.c). One change in five
  * is libFuzzer's own, so that the checks meet wrong ones, too.
@@ -57,7 +57,7 @@ static fuzz_bytes mutated_file(const uint8_t *from, size_t nbytes) {
 
 /* ---- .npy ---- */
 
-/* As many bytes behind a header as it claims, when they are few; objects are a pickle, however long. */
+/* As many bytes after a header as it claims, when they are few; objects are a pickle, however long. */
 static void append_items(const uint8_t *data, size_t nbytes, fuzz_bytes *out) {
     fuzz_host fuzz;
     npyx_array array;
@@ -346,7 +346,7 @@ static size_t contents_nbytes(const uint8_t *block, size_t left_nbytes) {
     return nbytes < left_nbytes ? nbytes : left_nbytes;
 }
 
-/* Changes one header or the contents behind it. */
+/* Changes one header or the contents after it. */
 static size_t mutate_tar(uint8_t *data, size_t size, size_t capacity) {
     fuzz_bytes out = fuzz_new_bytes(capacity);
     uint32_t chosen = fuzz_below(10), number = 0;

@@ -77,7 +77,7 @@ def npz_files():
     plain = arrays.npz_bytes({"x": np.arange(3)})
     yield b"bytes before" + plain
     yield b"#!/bin/sh\nexit\n" + plain
-    yield plain + b"bytes behind"
+    yield plain + b"bytes after"
     yield plain + plain
     limit, zipfile.ZIP_FILECOUNT_LIMIT = zipfile.ZIP_FILECOUNT_LIMIT, -1  # zip64's end record, whatever is in it
     yield arrays.npz_bytes({})

@@ -12,7 +12,7 @@ import shell  # noqa: E402
 
 
 def listed_statements():
-    """The (sql, same, setup) of tests/fuzz/fuzz_sql_statements.h, read behind the preprocessor."""
+    """The (sql, same, setup) of tests/fuzz/fuzz_sql_statements.h, read after the preprocessor."""
     header = os.path.join(shell.TESTS, "fuzz", "fuzz_sql_statements.h")
     command = [*os.environ.get("CC", "cc").split(), "-E", "-P", "-x", "c", header]
     text = subprocess.run(command, stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout

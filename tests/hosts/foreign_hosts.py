@@ -132,7 +132,7 @@ def test_writing(compare, tmp_path):
 
 @pytest.mark.parametrize("mapped", ["", "1"], ids=["read", "mapped"])
 def test_beyond_what_32_bits_count(compare, tmp_path, monkeypatch, mapped):
-    """A file of 5.6 GB and of a time behind 2038, read at its end and added to."""
+    """A file of 5.6 GB and of a time after 2038, read at its end and added to."""
     monkeypatch.setenv("NPYEXT_MMAP", mapped)
     path = tmp_path / "x.npy"
     write_sparse_npy(path, (700_000_000,))

@@ -277,7 +277,7 @@ def saved(array):
 
 
 def object_npy_bytes(shape=(3,)):
-    """An array of Python objects: a pickle behind a .npy header."""
+    """An array of Python objects: a pickle after a .npy header."""
     array = np.empty(shape, object)
     array.fill(None)
     return npy_bytes(array)
@@ -292,7 +292,7 @@ def write_sparse_npy(path, shape, descr="<f8", fortran_order=False):
 
 
 class _Unseekable(io.BytesIO):
-    """A pipe, as far as zipfile can tell: it then writes sizes in a data descriptor behind each member."""
+    """A pipe, as far as zipfile can tell: it then writes sizes in a data descriptor after each member."""
 
     def seekable(self):
         return False

@@ -9,7 +9,7 @@ import traceback
 
 def run(work, items, seconds):
     """{item: None, or what went wrong} of work(item) for each item, which are strings. A child does as many as it
-    survives; the next one goes on behind the item that ended it."""
+    survives; the next one goes on after the item that ended it."""
     outcomes, pending = {}, list(items)
     while pending:
         finished, status = _run_child(work, pending, seconds)

@@ -112,5 +112,5 @@ def check_output(name, blocks, command, seconds, **where):
     got, expected = printed.split(BORDER + "\n"), expected_of(blocks)
     assert len(got) == len(expected) + 1
     for text, want in zip(got, expected):
-        # Behind what make and npm say.
+        # After what make and npm say.
         assert text.rstrip().endswith(want.rstrip()), f"{name} printed\n{text}\nand not\n{want}"

@@ -199,8 +199,8 @@ def array_of(values):
     return array
 
 
-def behind_header(stream, shape=(1,), descr="|O"):
-    """A pickle by hand behind a header. It stands for a list of the items, which numpy.load would give, too."""
+def after_header(stream, shape=(1,), descr="|O"):
+    """A pickle by hand after a header. It stands for a list of the items, which numpy.load would give, too."""
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
     return file.getvalue() + stream

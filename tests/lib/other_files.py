@@ -28,7 +28,7 @@ def tar_bytes():
     return out.getvalue()
 
 
-# Made by who makes such files, where Python can; else as their formats say.
+# Made by the libraries that make such files, where Python has them; else as their formats say.
 OTHERS = {
     "an SQLite database": [sqlite_bytes()],
     "gzip-compressed data": [gzip.compress(npy_bytes(np.arange(3))), gzip.compress(bytes(10240))],  # of tars it is read

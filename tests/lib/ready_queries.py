@@ -19,7 +19,7 @@ def lab(connect, tmp_path, monkeypatch):
     db = connect()
     try:
         db.execute("SELECT sqrt(4)")
-    except sqlite3.OperationalError:  # SQLite's mathematical functions are a choice of who builds it
+    except sqlite3.OperationalError:  # SQLite's mathematical functions are optional when it is built
         db.create_function("sqrt", 1, lambda x: None if x is None else math.sqrt(x), deterministic=True)
     return db
 

@@ -30,7 +30,7 @@ PATIENCE = 120 if FLAVOUR == "release" else 600
 
 
 def random_seed():
-    """Of what is random in a run: NPYEXT_SEED begins where another run began. Who takes one prints it."""
+    """Of what is random in a run: NPYEXT_SEED begins where another run began. Whatever takes one prints it."""
     return int(os.environ.get("NPYEXT_SEED") or time.time_ns() % 2**32)
 
 
@@ -47,7 +47,7 @@ def fewer(count):
 
 
 def some(items, step):
-    """Those of a list that are asked where samples are: the first and each step-th behind it."""
+    """Those of a list that are asked where samples are: the first and each step-th after it."""
     return items[::step] if SAMPLES else items
 
 
@@ -109,9 +109,9 @@ def left_aligned(text):
     text = text.translate(str.maketrans("\u256d\u256e\u2570\u256f\u255e\u2550\u256a\u2561", "\u250c\u2510\u2514\u2518\u251c\u2500\u253c\u2524"))
     shown = text.split("\n")
     rules = [i for i, line in enumerate(shown) if i > 0 and re.fullmatch(r"-+(?:  -+)*", line)]
-    for at, behind in zip(rules, [*rules[1:], len(shown) + 1]):
+    for at, after in zip(rules, [*rules[1:], len(shown) + 1]):
         columns = [match.span() for match in re.finditer("-+", shown[at])]
-        for i in range(at - 1, behind - 1):
+        for i in range(at - 1, after - 1):
             cells = None if i == at else cells_of(shown[i], columns, i < at)
             if i > at and cells is None:
                 break
@@ -121,7 +121,7 @@ def left_aligned(text):
 
 
 def lines(text):
-    """Without the blanks behind them, which older shells have in the last column."""
+    """Without the blanks after them, which older shells have in the last column."""
     return [line.rstrip() for line in text.splitlines()]
 
 

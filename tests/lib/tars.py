@@ -141,7 +141,7 @@ def expanded(segments, size):
 
 
 def gnu_sparse(name, segments, size, **fields):
-    """Type S: four segments in the header, 21 in each block behind it."""
+    """Type S: four segments in the header, 21 in each block after it."""
     entries = [number_field(at, 12) + number_field(len(contents), 12) for at, contents in segments]
     data = b"".join(contents for _, contents in segments)
     more = entries[4:]
@@ -291,7 +291,7 @@ def tarfile_tar(members, format="pax", pax_headers=None):
 
 
 def tar_of(members):
-    """The tar that tests take who want just one."""
+    """The tar for tests that want just one."""
     return tarfile_tar(list(members.items()) if isinstance(members, dict) else members, "ustar")
 
 
@@ -307,7 +307,7 @@ def _is_gnu_tar():
 
 @functools.lru_cache(maxsize=None)
 def programs():
-    """{label: command that writes a tar of the paths behind it to its output}, of those that are there."""
+    """{label: command that writes a tar of the paths after it to its output}, of those that are there."""
     found = {}
     if _is_gnu_tar():
         for format in ("v7", "oldgnu", "gnu", "ustar", "posix"):

@@ -17,7 +17,7 @@ import pytest
 import children
 import shell
 from expected import parse_json
-from objects import behind_header, json_value, random_scalar
+from objects import after_header, json_value, random_scalar
 
 NROUNDS = shell.fewer(60)
 CONSTANTS = [b"N", b"\x88", b"\x89", b")", b"]", b"}", b"K\x01\x85", b"K\x02K\x03\x86", b"](K\x01K\x02e", b"}X\x01\0\0\0aK\x01s"]
@@ -66,7 +66,7 @@ def altered(stream, rng):
 def told(db, stream):
     """What is told of the value; None: it is refused, or only named."""
     try:
-        ((text,),) = db.execute("SELECT npy_json(?)", (behind_header(stream),)).fetchall()
+        ((text,),) = db.execute("SELECT npy_json(?)", (after_header(stream),)).fetchall()
     except sqlite3.Error as error:
         assert str(error).startswith("npyext: ") or "too big" in str(error)
         return None
@@ -107,7 +107,7 @@ def test_the_divisor_of_a_unit_was_passed_over(connect, kind, unit, multiple, di
     assert stream.count(ours) == 1
     stream = stream.replace(ours, b"(C%c%b\x94K%cK%cK\x01t" % (len(unit), unit.encode(), multiple, divisor))
     stream = stream.replace(stream[2:11], b"")  # FRAME
-    ((got,),) = connect().execute("SELECT npy_json(?)", (behind_header(stream),)).fetchall()
+    ((got,),) = connect().execute("SELECT npy_json(?)", (after_header(stream),)).fetchall()
     try:
         wanted = pickle.loads(stream)
     except (TypeError, ValueError):

@@ -439,7 +439,7 @@ def test_what_became_of_a_fault_was_told_in_its_place(db):
     assert "'//' of int32" in found
 
 
-def test_an_operand_failed_behind_faults_that_were_not_chosen(db, folder):
+def test_an_operand_failed_after_faults_that_were_not_chosen(db, folder):
     """Notes of the block before said that all is well, and there was no block."""
     divisor = np.ones(3 * 2048, "i8")
     divisor[5] = 0

@@ -680,7 +680,7 @@ def test_members_as_numpy_would_save_them(connect):
     array = np.arange(6, dtype="<i2").reshape(2, 3)
     for odd in (
         npy("<i2", (2, 3), array.tobytes(), version=(2, 0)),
-        npy("<i2", (2, 3), array.tobytes() + b"behind"),
+        npy("<i2", (2, 3), array.tobytes() + b"after"),
         npy("<i2", (2, 3), array.tobytes(), text="{'shape':(2,3),'fortran_order':False,'descr':'i2'}"),
         npy("<i2", (2, 3), array.tobytes(), text="{'shape':(2,3),'fortran_order':False,'descr':'int16'}" + " " * 500),
     ):

@@ -57,10 +57,10 @@ def random_slice(rng, shape):
         else:
             parts.append(random_range(rng, length))
     if rng.random() < 0.3:
-        # Behind the dots the parts are for the last axes.
+        # After the dots the parts are for the last axes.
         at = int(rng.integers(0, len(parts) + 1))
-        behind = shape[len(shape) - (len(parts) - at) :] if len(parts) > at else ()
-        parts[at:] = ["...", *(random_range(rng, n) if not n or rng.random() < 0.7 else str(-n) for n in behind)]
+        after = shape[len(shape) - (len(parts) - at) :] if len(parts) > at else ()
+        parts[at:] = ["...", *(random_range(rng, n) if not n or rng.random() < 0.7 else str(-n) for n in after)]
     for _ in range(int(rng.random() < 0.2) + int(rng.random() < 0.05)):
         parts.insert(int(rng.integers(0, len(parts) + 1)), str(rng.choice(["None", "newaxis"])))
     return str(rng.choice([", ", ",", " , "])).join(parts)
@@ -410,7 +410,7 @@ def test_views_of_narrow_floats(connect):
     want = [None if np.isnan(x) else float(x) for x in wide]
     for stored in (words, words.view("V2"), words.view("<f2")):
         check(stored, "bfloat16", want)
-    # In both functions, with the slice behind it.
+    # In both functions, with the slice after it.
     got = db.execute(
         "SELECT i0, value FROM npy_elements(?, '', '16256::-16000', '', 'bfloat16')", (npy_bytes(words.view("V2")),)
     ).fetchall()

@@ -20,11 +20,11 @@ import pytest
 import shell
 from arrays import random_array, seeded_generator
 from expected import counters, error_of, parse_json
-from objects import array_of, assert_value, behind_header, json_value, listed, random_value, saved
+from objects import array_of, assert_value, after_header, json_value, listed, random_value, saved
 
 def value_of(db, stream):
     """The one value of a pickle that leaves one."""
-    ((value,),) = db.execute("SELECT value FROM npy_rows(?)", (behind_header(b"]" + stream[:-1] + b"a."),)).fetchall()
+    ((value,),) = db.execute("SELECT value FROM npy_rows(?)", (after_header(b"]" + stream[:-1] + b"a."),)).fetchall()
     return value
 
 
@@ -317,7 +317,7 @@ def test_streams_by_hand(connect, stream, want):
     if want is None:
         return
     stream = stream[2:] if stream[:1] == b"\x80" else stream
-    ((got,),) = db.execute("SELECT npy_json(?)", (behind_header(b"]" + stream[:-1] + b"a."),)).fetchall()
+    ((got,),) = db.execute("SELECT npy_json(?)", (after_header(b"]" + stream[:-1] + b"a."),)).fetchall()
     assert json.loads(got, parse_int=int) == [want], got
 
 
@@ -379,7 +379,7 @@ def test_nothing_runs(connect, folder, stream, shown):
     db = connect()
     with open("a.npy", "wb") as file:
         head = b"\x80\x04" if stream.startswith(b"\x80") else b""
-        file.write(behind_header(head + b"]" + stream[len(head) : -1] + b"a."))
+        file.write(after_header(head + b"]" + stream[len(head) : -1] + b"a."))
     try:
         ((value,),) = db.execute("SELECT value FROM npy_rows('a.npy')").fetchall()
         assert shown is None or shown in value, value
@@ -451,12 +451,12 @@ FAULTS = [
 
 @pytest.mark.parametrize("stream, why", FAULTS, ids=lambda case: repr(case)[:40])
 def test_faults_name_the_opcode(connect, stream, why):
-    text = error_of(connect(), "SELECT value FROM npy_rows(?)", behind_header(stream))
+    text = error_of(connect(), "SELECT value FROM npy_rows(?)", after_header(stream))
     assert why in text and "pickle" in text, text
 
 
 def test_faults_have_offsets(connect):
-    data = behind_header(b"]NNNNR.")
+    data = after_header(b"]NNNNR.")
     begin = len(data) - 7
     assert error_of(connect(), "SELECT value FROM npy_rows(?)", data).endswith(f"a fault in the pickle at byte {begin + 5}: REDUCE: the arguments must be a tuple")
 
@@ -464,17 +464,17 @@ def test_faults_have_offsets(connect):
 def test_values_that_contain_themselves(connect):
     db = connect()
     for stream in (b"]q\0h\0a.", b"}q\0(K\x01h\0u.", b"]q\0(](h\0ee.", b"c__main__\nC\n)Rq\0h\0b."):
-        assert "contains itself" in error_of(db, "SELECT npy_json(?)", behind_header(b"]" + stream[:-1] + b"a."))
+        assert "contains itself" in error_of(db, "SELECT npy_json(?)", after_header(b"]" + stream[:-1] + b"a."))
     # the others of the array are there
-    rows = db.execute("SELECT value FROM npy_rows(?) WHERE row <> 1", (behind_header(b"(K\x01]q\0h\0aK\x03l.", (3,)),)).fetchall()
+    rows = db.execute("SELECT value FROM npy_rows(?) WHERE row <> 1", (after_header(b"(K\x01]q\0h\0aK\x03l.", (3,)),)).fetchall()
     assert rows == [(1,), (3,)]
 
 
 def test_a_list_doubled_sixty_times(connect):
     db = connect()
     assert json.loads(value_of(db, doubled(4))) == nested_twice(4)
-    error_of(db, "SELECT npy_json(?)", behind_header(b"]" + doubled(60)[:-1] + b"a."), code=sqlite3.SQLITE_TOOBIG)
-    error_of(db, "SELECT value FROM npy_rows(?)", behind_header(b"]" + doubled(60)[:-1] + b"a."), code=sqlite3.SQLITE_TOOBIG)
+    error_of(db, "SELECT npy_json(?)", after_header(b"]" + doubled(60)[:-1] + b"a."), code=sqlite3.SQLITE_TOOBIG)
+    error_of(db, "SELECT value FROM npy_rows(?)", after_header(b"]" + doubled(60)[:-1] + b"a."), code=sqlite3.SQLITE_TOOBIG)
 
 
 def nested_twice(times):
@@ -488,15 +488,15 @@ def test_depth(connect):
     db = connect()
     assert value_of(db, b"]" * 190 + b"a" * 189 + b".") == "[" * 190 + "]" * 190
     for depth in (202, 1000, 100_000):
-        assert "nested more than 200 deep" in error_of(db, "SELECT npy_json(?)", behind_header(b"]" * depth + b"a" * (depth - 1) + b"."))
+        assert "nested more than 200 deep" in error_of(db, "SELECT npy_json(?)", after_header(b"]" * depth + b"a" * (depth - 1) + b"."))
 
 
 def test_claims(connect):
     """Shapes and dtypes that claim more than is there."""
     db = connect()
     huge = (2**40,)
-    assert "another shape" in error_of(db, "SELECT value FROM npy_rows(?)", behind_header(pickle.dumps([1]), huge))
-    wide = behind_header(pickle.dumps([(b"", None)] * 40), (40,), [("s", "S2147483000"), ("o", "O")])
+    assert "another shape" in error_of(db, "SELECT value FROM npy_rows(?)", after_header(pickle.dumps([1]), huge))
+    wide = after_header(pickle.dumps([(b"", None)] * 40), (40,), [("s", "S2147483000"), ("o", "O")])
     assert "bytes of items in so few" in error_of(db, "SELECT value FROM npy_rows(?)", wide)
     nested = np.empty(1, object)
     nested[0] = np.arange(3.0)
@@ -531,7 +531,7 @@ def test_a_field_over_an_object(connect, offsets):
     items = b"(X\1\0\0\0xG\x40\x00\x00\x00\x00\x00\x00\x00t"
     assert value_of(db, array + dtype_pickle(["o", "n"], apart, 16) + b"\x89]" + items + b"atb.") == '[{"o":"x","n":2.0}]'
     header = {"names": ["o", "n"], "formats": ["|O", "<f8"], "offsets": list(offsets), "itemsize": 16}
-    error_of(db, "SELECT value FROM npy_rows(?)", behind_header(b"](" + b"Nta.", (1,), header))
+    error_of(db, "SELECT value FROM npy_rows(?)", after_header(b"](" + b"Nta.", (1,), header))
 
 
 def test_work_that_multiplies(connect):
@@ -549,7 +549,7 @@ def test_work_that_multiplies(connect):
         fields = b"}(" + b"".join(b"X\2\0\0\0%02dh\2K\0\x86" % i for i in range(40)) + b"u"
         stream += b"0h\1X\2\0\0\0V4\x89\x88\x87R(K\3X\1\0\0\0|Nh\0" + fields + b"K\4K\1K\x10tbq\2"
     array = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85C\1b\x87R(K\1K\1\x85h\2\x89C\4abcdtb"
-    error_of(db, "SELECT value FROM npy_rows(?)", behind_header(b"]" + stream + b"0" + array + b"a."), code=sqlite3.SQLITE_TOOBIG)
+    error_of(db, "SELECT value FROM npy_rows(?)", after_header(b"]" + stream + b"0" + array + b"a."), code=sqlite3.SQLITE_TOOBIG)
     assert time.process_time() - started < 20 * shell.PATIENCE
 
 
@@ -559,7 +559,7 @@ def test_a_query_of_objects_is_interrupted(connect):
     calls = []
     db.set_progress_handler(lambda: calls.append(1) or len(calls) > 3, 1000)
     with pytest.raises(sqlite3.OperationalError, match="interrupted"):
-        db.execute("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT length(npy_json(?)) FROM n", (behind_header(b"]" + doubled(18)[:-1] + b"a."),)).fetchall()
+        db.execute("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT length(npy_json(?)) FROM n", (after_header(b"]" + doubled(18)[:-1] + b"a."),)).fetchall()
 
 
 def test_truncated_at_every_byte(connect):
@@ -573,7 +573,7 @@ def test_truncated_at_every_byte(connect):
 
 def test_counting_reads_no_pickle(connect, tmp_path):
     db, path = connect(), tmp_path / "a.npy"
-    path.write_bytes(behind_header(b"no pickle", (1000,)))
+    path.write_bytes(after_header(b"no pickle", (1000,)))
     assert db.execute("SELECT count(*), sum(row), max(path) FROM npy_rows(?)", (str(path),)).fetchall() == [(1000, 499500, str(path))]
     assert db.execute("SELECT count(*) FROM npy_elements(?) WHERE idx > 9", (str(path),)).fetchall() == [(990,)]
     error_of(db, "SELECT count(value) FROM npy_rows(?)", str(path))
@@ -617,7 +617,7 @@ def test_opcodes_are_those_of_pickletools(connect):
     for byte in range(256):
         code = bytes([byte])
         try:
-            db.execute("SELECT value FROM npy_rows(?)", (behind_header(b"(((NNN" + code + b"\n" * 40),)).fetchall()
+            db.execute("SELECT value FROM npy_rows(?)", (after_header(b"(((NNN" + code + b"\n" * 40),)).fetchall()
             text = ""
         except sqlite3.Error as error:
             text = str(error)

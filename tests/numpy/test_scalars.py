@@ -332,7 +332,7 @@ def test_valid_is_an_answer_for_any_blob(connect):
             damaged[int(rng.integers(len(whole)))] = int(rng.integers(256))
         assert one(db, "SELECT npy_valid(?)", bytes(damaged)) in (0, 1)
     assert one(db, "SELECT npy_valid(zeroblob(1000))") == 0 and one(db, "SELECT npy_valid(5)") == 0
-    # The same header again, the data behind it cut off.
+    # The same header again, the data after it cut off.
     assert [row[0] for row in db.execute("SELECT npy_valid(column1) FROM (VALUES (?1), (substr(?1, 1, 130)), (?1))", (whole,))] == [1, 0, 1]
 
 
@@ -405,7 +405,7 @@ def test_entries_that_are_no_arrays(connect, tmp_path):
 
 
 def test_opening_is_lazy(connect, tmp_path):
-    """A .npy's header is not parsed for a handle, and bad ones are found out by who uses them. One block is read of each
+    """A .npy's header is not parsed for a handle, and bad ones are found out when they are used. One block is read of each
     file, which is to tell the format."""
     db = connect()
     for i in range(5):

@@ -1,4 +1,4 @@
-"""Sizes at which the code takes another path (src/base/tunables.h): each test fails where the path behind one of them is
+"""Sizes at which the code takes another path (src/base/tunables.h): each test fails where the path after one of them is
 broken. Arrays are long enough for the build that has every size at its least (`make check-small`), and where that is not
 long also for the released sizes.
 """
@@ -119,7 +119,7 @@ def test_objects_are_kept_while_there_is_room(db, folder):
 
 
 @pytest.mark.parametrize("nbytes", [24, 40, 300, 5000])
-def test_items_that_end_behind_what_was_read_along(db, folder, nbytes):
+def test_items_that_end_after_what_was_read_along(db, folder, nbytes):
     """Item by item, with steps back: windows on a file hold not a whole number of these units."""
     rng = seeded_generator()
     array = np.frombuffer(rng.integers(65, 91, 1500 * nbytes, "u1").tobytes(), f"S{nbytes}")
@@ -130,7 +130,7 @@ def test_items_that_end_behind_what_was_read_along(db, folder, nbytes):
 
 
 def test_long_headers_are_not_kept(db, memory_used):
-    """Of arrays in BLOBs, behind the statement."""
+    """Of arrays in BLOBs, after the statement."""
     before = memory_used()
     for n in range(2, 8):
         text = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({n},), }}" + " " * (1 << 19)

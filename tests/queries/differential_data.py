@@ -306,7 +306,7 @@ class World:
                 archive.writestr(entry, contents)
                 if not isinstance(items, bytes):
                     array = self.npy_array(contents, items, name, i, format="npz", compression={0: "stored", 8: "deflate"}[method])
-                    # behind the local header, which has no extra field
+                    # after the local header, which has no extra field
                     array.facts["data_offset"] += entry.header_offset + 30 + len(entry.filename.encode())
                     if method:
                         array.facts["data_offset"] = None

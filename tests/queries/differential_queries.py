@@ -286,7 +286,7 @@ class Writer:
         return self.subquery(name, column, items)
 
     def after(self, scope):
-        """The rows behind one, or before it, as those write who page through a table."""
+        """The rows after one, or before it, as people write who page through a table."""
         alias, table = scope.items[0]
         key, (other, column) = table.by_name[table.key[-1]], self.column(scope.items)
         right = f"{self.bound(*self.one(key.own))}, {self.bound(*self.one(column.own))}"

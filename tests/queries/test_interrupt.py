@@ -186,14 +186,14 @@ def empty_arrays_of_tars():
     return "SELECT count(*) FROM npy_rows(?)", json.dumps(["./" * i + "x" for i in range(100)])
 
 
-def zeros_behind_a_tar():
+def zeros_after_a_tar():
     """One step looks whether 200 GB are zeros."""
     write("x", tars.tar_of({"a.txt": b"a"}))
     os.truncate("x", 200 << 30)
     return "SELECT count(*) FROM tar_members(?)", "x"
 
 
-def zeros_behind_a_gzip_file():
+def zeros_after_a_gzip_file():
     """The same, of what pads the compressed file."""
     write("x", tars.gzipped(tars.tar_of({"a.txt": b"a"})))
     os.truncate("x", 200 << 30)
@@ -201,7 +201,7 @@ def zeros_behind_a_gzip_file():
 
 
 def a_compressed_member():
-    """One step inflates 32 GB to reach the header behind it."""
+    """One step inflates 32 GB to reach the header after it."""
     write("x", tars.endless_tar_gz())
     return "SELECT count(*) FROM tar_members(?)", "x"
 
@@ -226,7 +226,7 @@ def chains_of_maps():
 
 
 TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
-TASKS += [members_of_a_tar, tars_without_arrays, empty_arrays_of_tars, zeros_behind_a_tar, zeros_behind_a_gzip_file]
+TASKS += [members_of_a_tar, tars_without_arrays, empty_arrays_of_tars, zeros_after_a_tar, zeros_after_a_gzip_file]
 TASKS += [a_compressed_member, a_row_of_a_compressed_member, a_chain_of_records, chains_of_maps]
 TASKS += [archive, write_a_file, filtered_rows, filtered_elements, statistics, statistics_along_an_axis, quantiles, quantiles_along_an_axis, different_values, nearest, picture, plotted, sparkled, compare, histogram, deflated_histogram]
 

@@ -309,7 +309,7 @@ def test_a_damaged_shard_gives_the_samples_before_its_fault(db, folder):
         assert "b.tar" in error_of(db, sql)
 
 
-def test_a_second_part_is_a_fault_behind_the_samples_before(db, folder):
+def test_a_second_part_is_a_fault_after_the_samples_before(db, folder):
     write("s.tar", tar_of([("0.txt", b"0"), ("1.cls", b"1"), ("1.cls", b"2"), ("2.txt", b"2")]))
     make(db, "'s.tar'", "columns='cls, txt'")
     assert db.execute("SELECT __key__, txt FROM s LIMIT 1").fetchall() == [("0", "0")]

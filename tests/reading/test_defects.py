@@ -47,7 +47,7 @@ def test_claims_without_bytes_cost_nothing(connect, descr, shape):
     assert time.monotonic() - begin < SOON
 
 
-def test_a_subarray_of_no_items_with_huge_axes_behind_it(connect):
+def test_a_subarray_of_no_items_with_huge_axes_after_it(connect):
     huge = 2**31 - 1
     assert "2147483647 bytes" in error_of(
         connect(), "SELECT value FROM npy_rows(?)", npy([("a", "<f8", (0, huge, huge, huge))], (1,), b"")
@@ -201,7 +201,7 @@ def test_an_error_does_not_roll_the_transaction_back(connect):
 
 
 def test_an_automatic_extension_leaves_no_error_behind(extension):
-    """sqlite3_open takes the error code that is there behind automatic extensions for its own."""
+    """sqlite3_open takes the error code that is there after automatic extensions for its own."""
     sqlite, entry = ctypes.CDLL("libsqlite3.so.0"), ctypes.CDLL(extension).sqlite3_npyext_init
     assert sqlite.sqlite3_auto_extension(entry) == 0
     try:
@@ -285,7 +285,7 @@ def test_a_value_that_sql_cannot_express_does_not_end_a_survey_of_stats(connect,
     assert db.execute(f"SELECT error FROM (SELECT {others}, error FROM npy_stats(?))", (source,)).fetchall() == [(None,)] * 3
 
 
-def test_the_row_of_a_fault_behind_other_rows_of_its_array_has_a_key_of_its_own(connect):
+def test_the_row_of_a_fault_after_other_rows_of_its_array_has_a_key_of_its_own(connect):
     nrows = 5000
     source = npy_bytes(years_with_one_outside_of_the_calendar(nrows, nrows - 1))
     rows = connect().execute("SELECT array_key, at, min, error FROM npy_stats(?, '', '', '[]') WHERE on_error = 'row'", (source,)).fetchall()
@@ -445,7 +445,7 @@ def test_names_of_a_tar_that_are_said_once_and_kept_for_every_array(connect, hea
     assert connect().execute("SELECT count(DISTINCT name), count(error) FROM npy_meta(?)", (tar(*long),)).fetchone() == (2000, 0)
 
 
-def test_extensions_of_a_large_sample_that_were_kept_for_all_behind_it(connect, memory_used):
+def test_extensions_of_a_large_sample_that_were_kept_for_all_after_it(connect, memory_used):
     """Each of these then cost as much as the large one, whose table was emptied over and over."""
     large = b"".join(header(f"large.{i}") for i in range(20_000))
     contents = large + b"".join(header(f"{i}.a") for i in range(20)) + END
@@ -470,7 +470,7 @@ def test_a_damaged_ten_in_a_tar_that_was_walked_to_its_fault_for_every_array(con
 
 @pytest.mark.parametrize("compress", [bytes, gzipped], ids=["tar", "tar.gz"])
 def test_arrays_that_a_walk_through_a_tar_lost_when_it_failed_halfway(connect, folder, heap, compress):
-    """The next statement, whose file was still open, went on behind them."""
+    """The next statement, whose file was still open, went on after them."""
     arrays, sql = {f"{i}": np.arange(2) for i in range(40)}, "SELECT name, value FROM npy_rows('x')"
     (folder / "x").write_bytes(compress(tar(
         member("a.npy", npy_bytes(np.arange(3))), pax({"path": "n" * 3000}) + member("x", npy_bytes(np.arange(3))),

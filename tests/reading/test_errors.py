@@ -37,7 +37,7 @@ BROKEN = {
     "open dict": (headed("}", ""), r"ends"),
     "call": (headed("(5,)", "tuple([5])"), r"tuple"),
     "arithmetic": (headed("(5,)", "(2+3,)"), r"\b62\b"),
-    "words behind": (headed("}", "} words"), r"follows"),
+    "words after": (headed("}", "} words"), r"follows"),
     "NUL padding": (npy_text_bytes(HEADER + "\0" * 20 + "\n", bytes(20)), r"NUL"),
     "deep nesting": (headed("'<i4'", "[" * 50_000), r"nested"),
     "no fortran_order": (headed("'fortran_order': False,", ""), r"fortran_order"),
@@ -136,7 +136,7 @@ def test_a_wrong_crc_is_noticed_at_the_end(connect):
         bad = bytearray(good)
         bad[good.index(b"PK\1\2") + 16] ^= 1  # the crc in the central directory
         assert re.search("(?i)crc", error_of(db, "SELECT value FROM npy_rows(?)", bytes(bad)))
-        # Who stops before the end is not told.
+        # A reader that stops before the end is not told.
         assert db.execute("SELECT value FROM npy_rows(?) LIMIT 3", (bytes(bad),)).fetchall() == [(0,), (1,), (2,)]
 
 

@@ -312,7 +312,7 @@ def test_sources(db, folder):
 
 
 def test_what_is_read(db, folder):
-    """Of large arrays only headers, of a file behind its pickle little more than a piece."""
+    """Of large arrays only headers, of a file after its pickle little more than a piece."""
     np.save("large.npy", np.zeros(1_000_000))
     (folder / "old.pt").write_bytes(torch_legacy({"w": tensor("Float", "0", 1_000_000, 0, (1_000_000,), (1,))}, {"0": (1_000_000, bytes(4_000_000))}))
     (folder / "new.pt").write_bytes(torch_zip({"w": tensor("Float", "0", 1_000_000, 0, (1_000_000,), (1,))}, {"0": bytes(4_000_000)}))

@@ -215,7 +215,7 @@ SOUND = {
     "no tensors": file_of({}),
     "no tensors, metadata": file_of({"__metadata__": {}}),
     "no metadata": file_of({"__metadata__": None}),
-    "blanks behind": file_of(b"{}      "),
+    "blanks after": file_of(b"{}      "),
     "blanks before": file_of(b" \n{}"),
     "other keys": file_of({"a": {**tensor("F32", [2], 0, 8), "more": [1, {"x": None}]}}, bytes(8)),
     "nothing in it": file_of({"a": tensor("F32", [0], 0, 0), "b": tensor("F32", [1], 0, 4), "c": tensor("F32", [5, 0], 4, 4)}, bytes(4)),
@@ -230,7 +230,7 @@ UNSOUND = {
     "the same twice": (file_of({"a": tensor("F32", [1], 0, 4), "b": tensor("F32", [1], 0, 4)}, bytes(4)), "begins at byte 0 of the data, where 4 is"),
     "backward": (file_of({"a": tensor("F32", [2], 8, 0)}, bytes(8)), "bad safetensors header: 'a' begins at byte 8"),
     "data cut short": (file_of({"a": tensor("F32", [2], 0, 8)}, bytes(7)), "data is truncated (the header says 8 bytes, there are 7"),
-    "data behind": (file_of({"a": tensor("F32", [2], 0, 8)}, bytes(9)), "1 bytes after the last tensor belong to none"),
+    "data after": (file_of({"a": tensor("F32", [2], 0, 8)}, bytes(9)), "1 bytes after the last tensor belong to none"),
     "another size": (file_of({"a": tensor("F32", [3], 0, 8)}, bytes(8)), "'a' has 12 bytes by its shape, and 8 by its offsets"),
     "no whole bytes": (file_of({"a": tensor("F4", [3], 0, 2)}, bytes(2)), "'a' has 12 bits, which are not whole bytes"),
     "another size of four bits": (file_of({"a": tensor("F4", [4], 0, 3)}, bytes(3)), "'a' has 2 bytes by its shape, and 3 by its offsets"),
@@ -251,7 +251,7 @@ UNSOUND = {
     "a name twice": (file_of(b'{"a":{"dtype":"I8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"I8","shape":[0],"data_offsets":[0,0]}}'), "two tensors have the name 'a'"),
     "a name twice, spelled in two ways": (file_of(b'{"a":{"dtype":"I8","shape":[0],"data_offsets":[0,0]},"\\u0061":{"dtype":"I8","shape":[0],"data_offsets":[0,0]}}'), "two tensors have the name 'a'"),
     "a key twice": (file_of(b'{"a":{"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]}}', bytes(8)), "'dtype' is there twice"),
-    "something behind the header": (file_of(b"{} x"), "bad safetensors header: "),
+    "something after the header": (file_of(b"{} x"), "bad safetensors header: "),
     "not UTF-8": (file_of(b'{"\xff":1}'), "bad safetensors header: "),
     "no end": (file_of(b'{"a":'), "bad safetensors header: "),
     "deep": (file_of(b'{"a":{"x":' + b"[" * 5000 + b"]" * 5000 + b"}}"), "bad safetensors header: the JSON is nested more than 1000 deep"),
@@ -333,6 +333,6 @@ def test_none_is_written_or_replaced(db, folder):
 
 
 def test_other_files_are_not_taken_for_one(db):
-    """A length that may be one, and what is no header behind it."""
+    """A length that may be one, and what is no header after it."""
     for contents in (b"\x10\0\0\0\0\0\0\0[1, 2, 3]       ", b"\x10\0\0\0\0\0\0\0" + bytes(16), b"\x10\0\0\0\0\0\0\0{x: 1}          ", b"\1\0\0\0\0\0\0\0{}"):
         assert "is not a .npy, .npz, .ten, .tar, .safetensors, .pt, .pkl or .gguf file" in error_of(db, "SELECT * FROM npy_meta(?)", contents)

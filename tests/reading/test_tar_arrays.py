@@ -243,7 +243,7 @@ def test_a_text_that_begins_as_an_archive_does(db, text):
     assert rows == [("b.npz", None, 1), ("c", "int64", 0)]
 
 
-def test_bytes_behind_an_array_in_its_member_are_not_the_next_one(db):
+def test_bytes_after_an_array_in_its_member_are_not_the_next_one(db):
     """A member ends where its size says, not where its block does."""
     array = npy_bytes(np.arange(8))
     contents = tar(member("a.npy", array + bytes(512), size=len(array) - 8), end=b"")[: 512 + 512] + tars.END
@@ -422,7 +422,7 @@ def looked_through():
         "nothing": tar(),
         "no arrays": tar_of([("a.txt", b"a"), ("b.txt", b"b")]),
         "several in one": tar(*plain[:2], member("s.npy", npy_bytes(A) + npy_bytes(B)), *plain[2:]),
-        "more behind an array": tar(*plain[:2], member("s.npy", npy_bytes(A) + b"more"), *plain[2:]),
+        "more after an array": tar(*plain[:2], member("s.npy", npy_bytes(A) + b"more"), *plain[2:]),
         "cut": tar(*plain[:2], member("s.npy", npy_bytes(A)[:-1]), *plain[2:]),
         "objects": tar(*plain[:2], member("o.npy", object_npy_bytes((2,))), *plain[2:]),
         "a long header": tar(*plain[:2], member("l.npy", npy_bytes(np.zeros(2, [(f"a_field_of_number_{i}", "i4") for i in range(60)]))), *plain[2:]),
@@ -430,9 +430,9 @@ def looked_through():
         "of pax": tar(*plain[:2], tars.pax({"path": "d/long.npy"}), *plain[2:]),
         "equal names": tar(*plain, *plain),
         "sparse": tar(*plain[:2], tars.gnu_sparse("s.npy", [(0, b"x" * 512)], 5000), *plain[2:]),
-        "damaged behind": tar(*plain, b"\1" * 512),
+        "damaged after": tar(*plain, b"\1" * 512),
         "ends early": tar(*plain, end=b"")[:-600],
-        "bytes behind": tar(*plain) + b"x",
+        "bytes after": tar(*plain) + b"x",
     }
 
 
@@ -512,7 +512,7 @@ def test_a_range_is_a_source_of_every_function(db, shard, ranged):
 
 
 def test_a_range_may_be_a_tar(db, shard, folder):
-    write("two.bin", b"prefix." + shard + b"behind")
+    write("two.bin", b"prefix." + shard + b"after")
     source = range_of("two.bin", 7, len(shard))
     assert names(db, source) == [name for name, *_ in ARRAYS] and values(db, source, "000.a") == list(range(5))
     rows = db.execute("SELECT path, name, header_offset, data_offset, data FROM tar_members(?)", (source,)).fetchall()
@@ -520,7 +520,7 @@ def test_a_range_may_be_a_tar(db, shard, folder):
     # A part of a tar that begins with a header is a tar, and a missing end is accepted.
     (first, at, size) = db.execute("SELECT header_offset, data_offset, size FROM tar_members('x.tar') WHERE name = '000.a.npy'").fetchone()
     assert names(db, range_of("x.tar", first, at - first + (size + 511) // 512 * 512)) == ["000.a"]
-    # Bytes behind a range are not read, nor is the file's own format.
+    # Bytes after a range are not read, nor is the file's own format.
     assert "truncated" in error_of(db, "SELECT value FROM npy_rows(?)", range_of("x.tar", at, size - 1))
 
 

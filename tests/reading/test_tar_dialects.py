@@ -109,7 +109,7 @@ def sparse_file(folder):
             out.seek(i * 131072)
             out.write(b"data" * 1024)
         out.truncate(30 * 131072)
-    (folder / "behind.npy").write_bytes(npy_bytes(ARRAY))
+    (folder / "after.npy").write_bytes(npy_bytes(ARRAY))
 
 
 def sparse_dialects():
@@ -121,7 +121,7 @@ def sparse_dialects():
 @pytest.mark.parametrize("dialect", sparse_dialects(), ids=" ".join)
 def test_sparse_members_of_gnu_tar(db, tmp_path, dialect):
     sparse_file(tmp_path)
-    contents = tars.program_tar(dialect[0], tmp_path, ["s.npy", "behind.npy"], "--hole-detection=raw", *dialect[1:])
+    contents = tars.program_tar(dialect[0], tmp_path, ["s.npy", "after.npy"], "--hole-detection=raw", *dialect[1:])
     assert len(contents) < 1_000_000
     expected = tars.expected_members(contents)
     assert [(want["name"], want["type"], want["size"]) for want in expected][0] == ("s.npy", "sparse", 30 * 131072)
@@ -130,7 +130,7 @@ def test_sparse_members_of_gnu_tar(db, tmp_path, dialect):
     assert [[row[key] for key in keys] for row in rows] == [[want[key] for key in keys] for want in expected]
     assert rows[0]["error"] is None
     assert "sparse" in error_of(db, "SELECT data FROM tar_members(?) WHERE name = 's.npy'", contents)
-    assert db.execute("SELECT count(*) FROM npy_rows(?, 'behind')", (contents,)).fetchone() == (3,)
+    assert db.execute("SELECT count(*) FROM npy_rows(?, 'after')", (contents,)).fetchone() == (3,)
 
 
 @pytest.mark.parametrize("label", [label for label in tars.programs() if label.startswith("GNU")])
@@ -148,7 +148,7 @@ def test_owners_and_times_beyond_octal_of_gnu_tar(db, tmp_path, label):
 
 @pytest.mark.parametrize("label", [label for label in tars.programs() if label.startswith("GNU") and not label.endswith("v7")])
 def test_archives_that_gnu_tar_added_to(db, tmp_path, label):
-    """tar -r writes over the end; tar -A puts one behind another; duplicates are what updates leave."""
+    """tar -r writes over the end; tar -A puts one after another; duplicates are what updates leave."""
     for i in range(3):
         (tmp_path / f"{i}.npy").write_bytes(npy_bytes(ARRAY + i))
     format = tars.programs()[label][1]

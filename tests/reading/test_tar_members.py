@@ -170,7 +170,7 @@ NUMBERS_AS_TEXT = [b"0000644\0", b"644 \0", b"   644 \0", b" 644", b"00000644", 
 
 
 def test_numbers_as_old_tars_write_them(db):
-    """Blanks before and behind, no NUL at all, nothing at all."""
+    """Blanks before and after, no NUL at all, nothing at all."""
     contents = tar(*(member(f"{i}.x", b"abc", mode=text, uid=text) for i, text in enumerate(NUMBERS_AS_TEXT)))
     expected = tars.expected_members(contents)
     assert [want["mode"] for want in expected] == [0o644] * 6 + [0, 0]
@@ -439,7 +439,7 @@ def test_ends_that_are_accepted(db, tmp_path, end):
 
 
 def mistakes():
-    """{label: (what stands behind three members, the byte that the fault names, its kinds)}."""
+    """{label: (what stands after three members, the byte that the fault names, its kinds)}."""
     at = sum(map(len, THREE))
     lost = member("d.npy", b"data" * 200)
     kinds = ("format",)
@@ -453,9 +453,9 @@ def mistakes():
         "text": (b"These are words, and not few of them.\n" * 30, [at], kinds),
         "one byte": (b"x", [at], ("format", "truncated")),
         "half a header": (lost[:300], [at], ("format", "truncated")),
-        "behind the end": (END + b"garbage".ljust(512, b"."), [at + 1024], kinds),
-        "far behind the end": (bytes(9000) + b"x" + bytes(99), [at + 9000, at + 9000 // 512 * 512], kinds),
-        "behind one zero block": (bytes(512) + member("d.npy", b"xyz") + END, [at + 512], kinds),
+        "after the end": (END + b"garbage".ljust(512, b"."), [at + 1024], kinds),
+        "far after the end": (bytes(9000) + b"x" + bytes(99), [at + 9000, at + 9000 // 512 * 512], kinds),
+        "after one zero block": (bytes(512) + member("d.npy", b"xyz") + END, [at + 512], kinds),
         "a second tar": (END + tar(member("d.npy", b"xyz")), [at + 1024], kinds),
         "size beyond the file": (lost[:-700], [at, at + 512, at + len(lost) - 700], ("format", "truncated")),
         "header alone": (lost[:512], [at, at + 512], ("format", "truncated")),
@@ -477,9 +477,9 @@ def mistakes():
 
 
 @pytest.mark.parametrize("label", mistakes())
-def test_faults_behind_sound_members(db, tmp_path, label):
-    behind, offsets, kinds = mistakes()[label]
-    path, contents = tmp_path / "f.tar", tar(*THREE, behind, end=b"")
+def test_faults_after_sound_members(db, tmp_path, label):
+    after, offsets, kinds = mistakes()[label]
+    path, contents = tmp_path / "f.tar", tar(*THREE, after, end=b"")
     path.write_bytes(contents)
     for source in (str(path), contents):
         rows, error, kind = faulted(listed(db, source, "row"))
@@ -492,14 +492,14 @@ def test_faults_behind_sound_members(db, tmp_path, label):
         assert error_of(db, "SELECT name FROM tar_members(?)", source) == error
         names = [row["name"] for row in listed(db, source, "skip")]
         assert names[:3] == NAMES_OF_THREE
-        # What lies before the fault is read as ever; by its number, since a name may come again behind it.
+        # What lies before the fault is read as ever; by its number, since a name may come again after it.
         assert db.execute("SELECT sum(value) FROM npy_rows(?, 0)", (source,)).fetchall() == [(3,)]
         assert db.execute("SELECT name, error IS NULL FROM npy_meta(?, 'row')", (source,)).fetchall()[0] == ("a", 1)
 
 
 def test_tarfile_says_nothing_of_these():
     """Which is why it is no oracle for them: it ends its list, or reads on in silence."""
-    silent = {"bad checksum", "garbage", "text", "no size", "behind the end", "far behind the end", "behind one zero block", "a second tar"}
+    silent = {"bad checksum", "garbage", "text", "no size", "after the end", "far after the end", "after one zero block", "a second tar"}
     for label in silent:
         with tars.opened(tar(*THREE, mistakes()[label][0], end=b"")) as archive:
             assert archive.getnames() == NAMES_OF_THREE, label
@@ -615,7 +615,7 @@ def test_faults_of_compressed_tars(db, folder):
         for source in (name, damaged):
             rows, error, kind = faulted(listed(db, source, "row", "idx, name, size, data, error, error_kind"))
             assert [row["name"] for row in rows][:3] == NAMES_OF_THREE and kind in ("format", "truncated", "crc"), (name, error)
-    # Zeros behind the last gzip member are what tapes leave there.
+    # Zeros after the last gzip member are what tapes leave there.
     assert [row["name"] for row in listed(db, packed + bytes(512))] == NAMES_OF_THREE + ["big.bin"]
     (folder / "npy.gz").write_bytes(gzipped(npy_bytes(np.arange(3))))
     assert "gzip" in error_of(db, "SELECT * FROM tar_members('npy.gz')")

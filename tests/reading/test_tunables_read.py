@@ -1,4 +1,4 @@
-"""Sizes at which reading takes another path (src/base/tunables.h): each test fails where the path behind one of them is
+"""Sizes at which reading takes another path (src/base/tunables.h): each test fails where the path after one of them is
 broken. What is read here is long enough for the build that has every size at its least (`make check-small`); what the
 released sizes need is tested where it belongs.
 """

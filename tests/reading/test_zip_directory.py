@@ -82,7 +82,7 @@ def opened_by_zipfile(archive, info):
 # Why an archive that zipfile lists is refused here, or cut short.
 STRICTER = [
     r"several zips one after the other, or a damaged one",  # zipfile takes what is before the zip for a prefix
-    r"places it where it cannot be",  # its offset is behind the directory: zipfile takes less than nothing for a prefix
+    r"places it where it cannot be",  # its offset is after the directory: zipfile takes less than nothing for a prefix
     r"zip64 (locator|end record)",  # as zipfile from 3.13.10 and 3.14.1 on (CVE-2025-8291)
     r"the zip is truncated",  # in the middle of the comment
     r"a record ends early",  # zipfile takes what there is
@@ -134,7 +134,7 @@ def compare(db, contents):
         plain = opened_by_zipfile(archive, info)
         is_read = row["crc_ok"] == 1
         if plain is None or info.compress_type not in (0, 8) or len(plain) != info.file_size:
-            # Of nothing there is nothing to be inflated; and what overlaps may be behind where the list was cut short.
+            # Of nothing there is nothing to be inflated; and what overlaps may be after where the list was cut short.
             assert not is_read or info.file_size == 0 or refusal, (row, info)
         else:
             if not is_read and row["size"] == 0:
@@ -219,7 +219,7 @@ def v7(tar):
 def test_a_tar_of_samples_is_no_npz_of_the_last(connect, tmp_path, format):
     db, path = connect(), tmp_path / "shard.tar"
     whole = tar_of(samples(200), format)
-    # Cut behind the last sample, it ends as a zip does.
+    # Cut after the last sample, it ends as a zip does.
     cut = whole[: whole.rindex(b"PK\5\6") + 22]
     for contents in (whole, cut, v7(whole)):
         path.write_bytes(contents)
@@ -255,8 +255,8 @@ def test_a_module_of_python_with_a_zip_in_it_is_no_npz(connect, tmp_path):
 
 def test_bytes_like_an_empty_zip_near_the_end_of_other_data_are_none(connect):
     db = connect()
-    for behind in (b"\1", bytes(1000)):
-        contents = b"\x80\1\2\3" * 100 + b"PK\5\6" + bytes(18) + behind
+    for after in (b"\1", bytes(1000)):
+        contents = b"\x80\1\2\3" * 100 + b"PK\5\6" + bytes(18) + after
         assert "none begins with the bytes 80 01 02 03" in error_of(db, "SELECT * FROM npz_members(?)", contents)
 
 
@@ -300,7 +300,7 @@ def zip64_of(entries, monkeypatch):
 
 
 @pytest.mark.parametrize("prefix", [b"", b"#!/bin/sh\n", bytes(range(100)), b"\x7fELF" + bytes(5000)])
-def test_zip64_end_records_behind_a_prefix_or_without_entries(connect, monkeypatch, prefix):
+def test_zip64_end_records_after_a_prefix_or_without_entries(connect, monkeypatch, prefix):
     db = connect()
     for entries in ([], [("a.npy", npy_bytes(np.arange(3))), ("b.npy", npy_bytes(np.arange(2)))]):
         contents = prefix + zip64_of(entries, monkeypatch)
@@ -331,7 +331,7 @@ def test_several_zips_one_after_the_other_lose_none_in_silence(connect):
     assert "several zips one after the other" in error_of(db, "SELECT * FROM npz_members(?)", both)
 
 
-def test_nothing_before_or_behind_a_zip_is_dropped_by_adding_to_it(connect, tmp_path):
+def test_nothing_before_or_after_a_zip_is_dropped_by_adding_to_it(connect, tmp_path):
     db, inner, path = connect(), npz_bytes({"a": np.arange(3)}), tmp_path / "x.npz"
     for contents, word in ((inner + b"tail", "4 bytes after the zip would be lost"), (b"#!/bin/sh\n" + inner, "is a script, which is not replaced")):
         path.write_bytes(contents)
@@ -357,7 +357,7 @@ def test_the_directory_is_read_in_whole_blocks(connect, tmp_path):
     assert read["read_calls"] <= 4 + directory_nbytes // 65000 and read["bytes_read"] <= directory_nbytes + 65536
     before = counters(db)
     assert db.execute("SELECT count(shape) FROM npz_members(?)", (str(path),)).fetchone() == (3000,)
-    assert since(db, before)["read_calls"] <= 3000, "a header lies behind its local header"
+    assert since(db, before)["read_calls"] <= 3000, "a header lies after its local header"
 
 
 def test_a_small_archive_is_one_read_and_the_look_at_its_beginning(connect, tmp_path):

@@ -326,7 +326,7 @@ def write_and_try_again(form, library, run, report):
 
 
 def go_back_to_a_savepoint(form, library, run, report):
-    """A state behind a savepoint that cannot be gone back to; then one that can."""
+    """A state after a savepoint that cannot be gone back to; then one that can."""
     db = shell.connect()
     form.open(db)
     db.execute("BEGIN")

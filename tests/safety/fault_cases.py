@@ -38,7 +38,7 @@ class Case(NamedTuple):
     name: str
     script: str
     setup: str = ""
-    # Its answer after a failure is the one from before the script or the one from behind it.
+    # Its answer after a failure is the one from before the script or the one from after it.
     check: str = "SELECT 1"
     # System calls are made to fail too: what a script writes is tested in test_crashes.py.
     only_reads: bool = True
@@ -106,7 +106,7 @@ def shard():
 def tar_files():
     contents = shard()
     broken = tar(member("broken.npy", npy_bytes(np.arange(9))[:-5]), gnu_sparse("s.npy", [(0, b"s")], 99), member("good.npy", npy_bytes(np.arange(3))), member("cut.npy", size=9000))
-    return {"x.tar": contents, "broken.tar": broken, "x.tar.gz": gzipped(contents, [700, 700, len(contents) // 2]), "x.bin": b"before" + gzipped(contents) + b"behind"}
+    return {"x.tar": contents, "broken.tar": broken, "x.tar.gz": gzipped(contents, [700, 700, len(contents) // 2]), "x.bin": b"before" + gzipped(contents) + b"after"}
 
 
 def range_of(path, begin, nbytes):

@@ -8,7 +8,7 @@
  * it said before the script or what it says after it, and SCRIPT succeeds at the second attempt. Nothing is
  * left behind: no memory, no descriptor. An empty SCRIPT stands for loading the extension.
  *
- * FAULT is a kind (memory, libc, an errno's name, short, end), with `+` behind it when all calls from the
+ * FAULT is a kind (memory, libc, an errno's name, short, end), with `+` after it when all calls from the
  * n-th on are to fail, with `/N` when of those past the first hundred only each N-th is tried, and `/N,M`
  * when of those past the first M. Prints one line of numbers for each: calls, faults tried, of these
  * absorbed, and of these absorbed where SQLite says that it may.

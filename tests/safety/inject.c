@@ -73,7 +73,7 @@ static bool fails(fault_kind kind) {
     return true;
 }
 
-/* --- SQLite's allocator: blocks behind their size --------------------------------------------------------
+/* --- SQLite's allocator: blocks after their size --------------------------------------------------------
  */
 
 enum { HEAD_NBYTES = 8 }; /* sqlite3_malloc promises no more than this alignment */

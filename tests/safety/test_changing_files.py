@@ -32,7 +32,7 @@ def is_mapped(request, monkeypatch):
 
 @pytest.fixture
 def folder(folder, monkeypatch):
-    monkeypatch.setenv("NPYEXT_MMAP", "0")  # a test that takes is_mapped behind this has its say
+    monkeypatch.setenv("NPYEXT_MMAP", "0")  # a test that takes is_mapped after this has its say
     return folder
 
 
@@ -311,7 +311,7 @@ def read_on(cursor, rows):
 @pytest.mark.parametrize("kind", ["npy", "npz", "ten"])
 @pytest.mark.parametrize("ending", ["COMMIT", "ROLLBACK"])
 def test_a_file_that_our_writer_replaces(connect, folder, is_mapped, kind, ending):
-    """A reader keeps the old contents whole; who begins later has the new ones."""
+    """A reader keeps the old contents whole; one that begins later has the new ones."""
     writer = connect()
     path = f"x.{kind}"
     write(path, KINDS[kind](old_values(LONG)))

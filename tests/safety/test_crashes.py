@@ -64,7 +64,7 @@ def in_file(form, state):
 
 
 def holds(path, form, states, may_have_tail=False):
-    """Whether the file is the one of these states; with a tail there are bytes behind it, of rows that do not count."""
+    """Whether the file is the one of these states; with a tail there are bytes after it, of rows that do not count."""
     got, want = path.read_bytes(), whole_file(form, states)
     if path.suffix == ".npz":
         with zipfile.ZipFile(path) as archive:
@@ -191,7 +191,7 @@ def test_calls_that_are_cut_short(server, in_memory, name, call, action):
 
 @pytest.mark.parametrize("name", ["w+ npy", "a npy", "a npz", "a ten", "r+ npy"])
 def test_a_savepoint_that_cannot_be_gone_back_to(server, in_memory, name):
-    """The COMMIT that follows must not publish the rows behind it."""
+    """The COMMIT that follows must not publish the rows after it."""
     form, path = FORMS[name], begin(in_memory / "it", FORMS[name])
     call = "pwrite" if name == "r+ npy" else "ftruncate"
     outcome = server.run("go back to a savepoint", name, path.parent, 3, 0, call, 1, "EIO", True)
@@ -205,7 +205,7 @@ def test_a_savepoint_that_cannot_be_gone_back_to(server, in_memory, name):
 @pytest.mark.parametrize("call", ["pwrite", "ftruncate"])
 @pytest.mark.parametrize("name", ["w+ npy", "a npy", "a npz", "a ten", "r+ npy"])
 def test_a_savepoint_before_the_first_row_can_be_gone_back_to(server, in_memory, name, call):
-    """All rows are behind it: the file is given up, whatever the disk says, and the COMMIT has nothing to publish."""
+    """All rows are after it: the file is given up, whatever the disk says, and the COMMIT has nothing to publish."""
     form, path = FORMS[name], begin(in_memory / "it", FORMS[name])
     outcome = server.run("go back to a savepoint", name, path.parent, 0, 0, call, 1, "EIO", True)
     assert outcome["end"] == 0, outcome
@@ -216,7 +216,7 @@ def test_a_savepoint_before_the_first_row_can_be_gone_back_to(server, in_memory,
 @pytest.mark.parametrize("call", ["pwrite", "fsync", "renameat"])
 @pytest.mark.parametrize("name", ["w+ npy", "a npy", "w+ npz", "a ten", "r+ npy"])
 def test_a_database_that_commits_before_the_file(server, in_memory, name, call):
-    """What fails behind the database's own COMMIT is the error of the next statement."""
+    """What fails after the database's own COMMIT is the error of the next statement."""
     form, told_later = FORMS[name], set()
     for at in range(1, 9):
         path = begin(in_memory / str(at), form)

@@ -307,7 +307,7 @@ def test_members_that_overlap(connect, folder):
     end = plain.index(b"PK\1\2")
     damaged = bytearray(plain)
     at = end
-    while damaged[at : at + 4] == b"PK\1\2":  # each is as long as all that lies behind it
+    while damaged[at : at + 4] == b"PK\1\2":  # each is as long as all that lies after it
         (header_off,) = struct.unpack_from("<I", damaged, at + 42)
         name_nbytes, extra_nbytes = struct.unpack_from("<HH", damaged, at + 28)
         nbytes = end - header_off - 30 - name_nbytes
@@ -356,7 +356,7 @@ def test_claims_cost_nothing(folder, i):
 @pytest.mark.parametrize("size", [-1, -64, -(2**63), 2**63 - 1, 2**63 - 64, 2**62, 1 << 20])
 @pytest.mark.parametrize("chunk", [0, 1])
 def test_chunks_that_would_lead_back_or_beyond(connect, size, chunk):
-    """Whatever a chunk says of its length, the next one lies behind it or nowhere."""
+    """Whatever a chunk says of its length, the next one lies after it or nowhere."""
     good = ten([("i2", "a", (2,), b"\1\0\2\0")] * 3)
     starts = [i for i in range(len(good)) if good[i : i + 8] == b"~TenBin~"]
     bad = bytearray(good)
@@ -412,7 +412,7 @@ def test_rows_without_bytes_and_without_end(connect, folder, name, sql):
 
 @pytest.fixture
 def oddities(folder):
-    """{what it is: path}, each also behind a link."""
+    """{what it is: path}, each also after a link."""
     os.mkfifo("fifo")
     server = socket.socket(socket.AF_UNIX)
     server.bind("socket")

@@ -129,7 +129,7 @@ def test_nothing_around_a_zip_is_dropped(connect, folder):
     noise = rng.integers(0, 256, 5000, "u1").tobytes()
     database = database_bytes()
     cases = {
-        "tail": packed + b"what stands behind",
+        "tail": packed + b"what stands after",
         "prefix": b"#!/bin/sh\n" + packed,
         "two": packed + npz_bytes({"c": np.arange(2)}),
         "tar": tar_bytes([("1.npz", packed), ("2.npz", packed)]),
@@ -170,13 +170,13 @@ def test_what_a_zip_holds_besides_its_entries_stays(connect, folder):
         assert [archive.read(name) for name in ("a.npy", "b.npy", "new.npy")] == [ARRAY] * 3
 
 
-# --- what lies behind the last item --------------------------------------------------------------------------
+# --- what lies after the last item --------------------------------------------------------------------------
 
 TAILS = [b"x", b"no array, but of somebody", bytes(100), b"\x93NUM", b"tail" * 100_000]
 
 
 @pytest.mark.parametrize("tail", TAILS, ids=len)
-def test_bytes_behind_the_last_item_stay_until_the_commit(connect, folder, tail):
+def test_bytes_after_the_last_item_stay_until_the_commit(connect, folder, tail):
     """A file was cut at BEGIN: ROLLBACK, or an INSERT that failed, left it without them."""
     array, before = np.arange(1000, dtype="i4"), npy_bytes(np.arange(1000, dtype="i4")) + tail
     put("out.npy", before)
@@ -207,7 +207,7 @@ def test_bytes_behind_the_last_item_stay_until_the_commit(connect, folder, tail)
     only(folder, "out.npy")
 
 
-def test_an_array_behind_the_first_is_not_written_over(connect, folder):
+def test_an_array_after_the_first_is_not_written_over(connect, folder):
     """Several arrays saved one after the other into one file, as numpy.save documents."""
     with open("out.npy", "wb") as file:
         for first in range(3):
@@ -230,13 +230,13 @@ def server(tmp_path_factory):
     started.close()
 
 
-def test_bytes_behind_the_last_item_outlive_a_writer_that_is_killed(server, tmp_path):
+def test_bytes_after_the_last_item_outlive_a_writer_that_is_killed(server, tmp_path):
     """Before every call that changes a file, and in the middle of writes: the file is as before, or has the rows."""
     form, found = crashes.FORMS["a npy"], set()
     items = lambda states: npy_bytes(
         np.frombuffer(b"".join(row for state in states for row in crashes.rows_of(state)), "<f8").reshape(-1, crashes.NCOLUMNS)
     )
-    before, after = items([0]) + b"behind", items([0, 1])
+    before, after = items([0]) + b"after", items([0, 1])
     for action in ("kill", "tear"):
         for at in range(1, 100):
             path = tmp_path / f"{action}{at}" / form.path

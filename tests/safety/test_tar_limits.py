@@ -99,7 +99,7 @@ def records_of(nbytes, key="path"):
 @pytest.mark.parametrize("nbytes", [MIB, LONGEST, LONGEST + 1])
 @pytest.mark.parametrize("kind", ["L", "K", "path", "linkpath", "uname", "comment", "g"])
 def test_length_of_a_record(connect, folder, nbytes, kind):
-    """A name with the zero behind it, or a pax header's records together."""
+    """A name with the zero after it, or a pax header's records together."""
     if kind in "LK":
         said = gnu_long(kind, "n" * (nbytes - 1))
     else:
@@ -176,7 +176,7 @@ def test_chains_of_records_before_one_member(connect, folder, heap):
             assert rows[1:] == [(name, uname, len(ARRAY))], label
             assert max(since(db, before)[key] for key in ("bytes_read", "bytes_inflated")) <= len(contents) + BLOCK, label
         assert connect().execute("SELECT name FROM npy_meta('x.tar')").fetchall() == [("first",), (name,)]
-        # And no member behind them.
+        # And no member after them.
         write("x.tar", tar(FIRST, records))
         if "g" != label:
             assert "ends after a header that describes a member" in error_of(connect(), "SELECT name FROM tar_members('x.tar')")
@@ -316,7 +316,7 @@ def test_a_compressed_bomb_is_not_inflated_further_than_needed(connect, folder):
 
 
 def test_gzip_members_of_nothing(connect, folder):
-    """By the hundred thousand: before, between and behind those that hold the tar."""
+    """By the hundred thousand: before, between and after those that hold the tar."""
     nothing, n = gzip.compress(b"", mtime=0) * 100_000, 20
     contents = tar(*(member(f"{i}.npy", npy_bytes(np.arange(i, i + 3))) for i in range(n)))
     middle = len(contents) // 2
@@ -339,7 +339,7 @@ def test_gzip_members_of_nothing(connect, folder):
 
 
 def zip64_end(entries, nbytes, offset):
-    """A directory that says so much of itself, behind a member that is sound."""
+    """A directory that says so much of itself, after a member that is sound."""
     local = npz_bytes({"a": np.arange(3)})
     at = local.index(b"PK\1\2")
     zip64 = b"PK\6\6" + struct.pack("<QHHIIQQQQ", 44, 45, 45, 0, 0, entries, entries, nbytes, offset)
@@ -353,7 +353,7 @@ ZIP_CLAIMS += [b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFF
 
 @pytest.mark.parametrize("i", range(len(CLAIMS) + len(ZIP_CLAIMS)))
 def test_claims_inside_of_a_member(connect, folder, heap, i):
-    """And in a range that is the member, behind which the tar goes on."""
+    """And in a range that is the member, after which the tar goes on."""
     claim = (CLAIMS + ZIP_CLAIMS)[i]
     contents = tar(FIRST, member("x.npy", claim), member("last.npy", ARRAY))
     write("x.tar", contents)
@@ -369,7 +369,7 @@ def test_claims_inside_of_a_member(connect, folder, heap, i):
 
 
 def test_a_ten_in_a_range_that_leads_out_of_it(connect, folder):
-    """Its chunks go on behind the range, where the file has what they claim."""
+    """Its chunks go on after the range, where the file has what they claim."""
     whole = ten_bytes([np.arange(9), np.arange(9)], infos=["a", "b"])
     header_chunk = ten_chunk(ten_header("i8", "c", (1000,)))
     write("x.bin", b"before" + whole + header_chunk + b"~TenBin~" + struct.pack("<q", 8000) + bytes(8000))

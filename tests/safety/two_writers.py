@@ -42,7 +42,7 @@ import numpy as np  # noqa: E402
 import shell  # noqa: E402
 import writers_mix  # noqa: E402
 
-# Before each of these calls a process sleeps now and then; also behind them, when what they have done can be seen. And
+# Before each of these calls a process sleeps now and then; also after them, when what they have done can be seen. And
 # file systems that have no files without names, or cannot exchange two names.
 SHIM = r"""
 #define _GNU_SOURCE

@@ -900,7 +900,7 @@ def test_shards_index(lab):
 
 
 def indexed(paths):
-    """[(number of the shard, path, [(key, extension with its letters, TarInfo)], offset behind the last member)], as tarfile
+    """[(number of the shard, path, [(key, extension with its letters, TarInfo)], offset after the last member)], as tarfile
     tells it; Energon, wids and DALI's wds2idx go through a shard by it or by GNU tar."""
     shards = []
     for number, path in enumerate(sorted(paths)):
@@ -925,7 +925,7 @@ def test_shards_energon(lab):
     for number, _, members, end in indexed(saved):
         starts = [(key, info.offset) for i, (key, _, info) in enumerate(members) if i == 0 or key != members[i - 1][0]]
         ends = [offset for _, offset in starts[1:]] + [end]
-        want_samples += [(number, key, i, offset, behind - offset) for i, ((key, offset), behind) in enumerate(zip(starts, ends))]
+        want_samples += [(number, key, i, offset, after - offset) for i, ((key, offset), after) in enumerate(zip(starts, ends))]
         numbers = {key: i for i, (key, _) in enumerate(starts)}
         want_parts += [(number, numbers[key], ext, info.offset_data, info.size) for key, ext, info in members]
     ((counts,),) = ask(lab, "shards_energon", source="s/*.tar")

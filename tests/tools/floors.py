@@ -1,8 +1,8 @@
 """The floors of src/ and ext/, read from the includes:
 
-    python3 tests/tools/floors.py check    who includes a floor above its own or what is private to another one, and circles of
-                                           includes and of calls (`make lint`)
-    python3 tests/tools/floors.py graph    the folders, their rooms and who stands on whom, for graphviz (`make graph`)
+    python3 tests/tools/floors.py check    which files include a floor above their own or what is private to another one, and
+                                           circles of includes and of calls (`make lint`)
+    python3 tests/tools/floors.py graph    the folders, their rooms and which stand on which, for graphviz (`make graph`)
 """
 
 import os

@@ -18,12 +18,12 @@ bench-others: ## A few questions beside pandas, Polars, DuckDB, ClickHouse, fais
 	@.build/bench/others/bin/python -B tests/bench/others.py
 
 .PHONY: lint
-lint: ## clang-format, clang-tidy, exported symbols, and who includes what
+lint: ## clang-format, clang-tidy, exported symbols, and which file includes what
 	@$(call ready,lint,npyext.so)
 	@sh tests/tools/lint.sh
 
 .PHONY: graph
-graph: ## Draw who includes what, folder by folder, as .build/graph.svg (graphviz)
+graph: ## Draw which file includes what, folder by folder, as .build/graph.svg (graphviz)
 	@sh ext/tools/install-packages.sh graph
 	@mkdir -p .build
 	@$(PYTHON) -B tests/tools/floors.py graph > .build/graph.dot

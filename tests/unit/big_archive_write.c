@@ -1,6 +1,6 @@
 /*
  * big_archive_write PATH: an .npz of more than 4 GiB, in steps that leave it whole each time: a stored array
- * of 4.5 GiB, one behind it, both by one writer; then, by another one that goes on with the file, a deflated
+ * of 4.5 GiB, one after it, both by one writer; then, by another one that goes on with the file, a deflated
  * array of as much, a mark, an array that is taken back, and a last one. tests/big/big_archives.py looks at
  * what comes of it.
  */
@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
     must(npyx_sink_open_file(&unit.host, descriptor, 0, &sink, &error));
     must(npyx_archive_writer_open(sink, NPYX_FORMAT_NPZ, &writer, &error));
     add(writer, "stored", BIG_NELEM, -1);
-    add(writer, "behind", 3, -1);
+    add(writer, "after", 3, -1);
     close_all(writer, sink);
     if (fstat(descriptor, &found) != 0)
         return 2;

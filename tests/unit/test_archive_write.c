@@ -339,7 +339,7 @@ static void test_as_many_items_as_the_shape_says(void **state) {
     }
 }
 
-/* The sink's limit, the host's memory, an interrupt, at whatever moment: an error, and behind the mark the
+/* The sink's limit, the host's memory, an interrupt, at whatever moment: an error, and after the mark the
  * archive is sound again. */
 static void test_faults(void **state) {
     (void)state;

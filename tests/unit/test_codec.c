@@ -154,7 +154,7 @@ static void test_dtypes_that_are_none(void **state) {
     }
 }
 
-/* Behind an append that failed, one that would fit must not stand. */
+/* After an append that failed, one that would fit must not stand. */
 static void test_a_buffer_that_failed_takes_no_more(void **state) {
     (void)state;
     npyx_buffer buffer = {.host = &unit.host, .limit_nbytes = 4};

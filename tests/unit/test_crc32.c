@@ -17,7 +17,7 @@ enum { MAX_NBYTES = 4096, ALIGNMENT = 64, LONG_NBYTES = 1 << 22 };
 
 static uint8_t bytes[LONG_NBYTES + ALIGNMENT];
 
-/* The ways there are here, and behind them the one that was chosen. */
+/* The ways there are here, and after them the one that was chosen. */
 static npyx_crc32_kernel *kernels[NPYX_CRC32_NWAYS + 1];
 static int nkernels;
 
@@ -64,10 +64,10 @@ static void test_long_pieces(void **state) {
         size_t cut = nbytes == 0 ? 0 : (size_t)rand() % nbytes;
         uint32_t expected = of_zlib(0, bytes + shift, nbytes);
         uint32_t before = kernel(0, bytes + shift, cut);
-        uint32_t behind = kernel(0, bytes + shift + cut, nbytes - cut);
+        uint32_t after = kernel(0, bytes + shift + cut, nbytes - cut);
         assert_int_equal(kernel(0, bytes + shift, nbytes), expected);
         assert_int_equal(kernel(before, bytes + shift + cut, nbytes - cut), expected);
-        assert_int_equal(npyx_crc32_join(before, behind, (int64_t)(nbytes - cut)), expected);
+        assert_int_equal(npyx_crc32_join(before, after, (int64_t)(nbytes - cut)), expected);
     }
 }
 

@@ -97,7 +97,7 @@ static void set_header(z_stream *z, gz_header *header, int flags) {
     assert_int_equal(deflateSetHeader(z, header), Z_OK);
 }
 
-/* Puts one more member of the next nbytes behind the file. */
+/* Puts one more member of the next nbytes after the file. */
 static void add_member(size_t nbytes, int level, int memory, int flags) {
     z_stream z = {0};
     gz_header header;
@@ -242,7 +242,7 @@ static void test_sizes(void **state) {
     }
 }
 
-/* The length is known to who was at the end. */
+/* The length is known after the end was reached. */
 static void test_the_end(void **state) {
     (void)state;
     fill_plain(TEXT);
@@ -316,7 +316,7 @@ static void assert_lookups_are_cheap(npyx_source *source, int64_t nbytes, int64_
     }
 }
 
-/* What a read costs behind a pass through it all, of one member and of those of bgzip. */
+/* What a read costs after a pass through it all, of one member and of those of bgzip. */
 static void test_a_lookup_inflates_little(void **state) {
     (void)state;
     static const size_t mosts[] = {PLAIN_NBYTES, 65280};

@@ -224,7 +224,7 @@ static void test_sizes(void **state) {
     }
 }
 
-/* What a read costs behind a pass through it all: a span, a block, what is not worth a jump, and itself. */
+/* What a read costs after a pass through it all: a span, a block, what is not worth a jump, and itself. */
 static void test_a_lookup_inflates_little(void **state) {
     (void)state;
     fill_plain(TEXT);

@@ -15,7 +15,7 @@ static unit_host unit;
 static npyx_error error;
 static npyx_json_reader reader;
 
-/* The text is copied to its exact size, so that a sanitizer sees who reads behind it. */
+/* The text is copied to its exact size, so that a sanitizer sees a read beyond it. */
 static char *exact;
 
 static void start(const char *text, size_t nbytes) {
@@ -32,7 +32,7 @@ static void finish(void) {
     free(exact);
 }
 
-/* One letter a token; strings and names behind theirs. */
+/* One letter a token; strings and names after theirs. */
 static void assert_tokens(const char *text, const char *expected) {
     static const char letters[] = ".0tf#s[]{}n";
     char tokens[512];
@@ -114,7 +114,7 @@ static void numbers(void **state) {
     assert_number("-9e999", NPYX_NUMBER_F64, 0, 0, -(double)__builtin_inf(), false);
     assert_number("1e-99999999999999999999", NPYX_NUMBER_F64, 0, 0, 0, false);
     assert_number("0.0e99999999999999999999", NPYX_NUMBER_F64, 0, 0, 0, false);
-    /* a tie, and the smallest digit far behind it that breaks the tie */
+    /* a tie, and the smallest digit far after it that breaks the tie */
     char text[1200] = "9007199254740993.";
     size_t nbytes = strlen(text);
     memset(text + nbytes, '0', 1100);
@@ -194,7 +194,7 @@ static void refused(void **state) {
     }
 }
 
-/* Cut anywhere, a text is refused and nothing behind it is read. */
+/* Cut anywhere, a text is refused and nothing after it is read. */
 static void cut_anywhere(void **state) {
     (void)state;
     static const char text[] =

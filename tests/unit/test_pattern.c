@@ -69,7 +69,7 @@ static void finish(trial *trial) {
     free(trial);
 }
 
-/* Expands, and compares the paths, each with a blank behind it, with what is expected. */
+/* Expands, and compares the paths, each with a blank after it, with what is expected. */
 static void expect(const char *pattern, const char *expected) {
     trial *trial = start();
     size_t ndescriptors = count_descriptors();

@@ -160,7 +160,7 @@ static void test_memory_runs_out(void **state) {
     npyx_sink_close(sink);
 }
 
-/* What the file holds behind the sink's length is written over, and gone in the end. */
+/* What the file holds after the sink's length is written over, and gone in the end. */
 static void test_a_file_that_is_longer(void **state) {
     (void)state;
     int descriptor = temporary_file();

@@ -54,7 +54,7 @@ static void test_128_bits(void **state) {
     }
 }
 
-/* All 64 vectors of each width, one behind the other, hashed: their bytes are known to be the authors'. */
+/* All 64 vectors of each width, one after the other, hashed: their bytes are known to be the authors'. */
 static void test_all_lengths(void **state) {
     (void)state;
     uint8_t narrow[NVECTORS * 8], wide[NVECTORS * NPYX_SIPHASH_NBYTES];

@@ -407,7 +407,7 @@ static void test_a_target_that_rests_knows_its_file(void **state) {
     }
 }
 
-/* As after a crash of its process: the next one who writes there takes its file away. */
+/* As after a crash of its process: the next writer there takes its file away. */
 static void test_a_target_that_rests_makes_way(void **state) {
     (void)state;
     npyx_target target = open_target(NPYX_TARGET_NEW);

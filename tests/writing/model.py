@@ -31,7 +31,7 @@ Where the rules leave it open whether a statement is refused, both are right, an
 - other tables' CREATE, ALTER, ANALYZE, VACUUM, ATTACH, DETACH and PRAGMA, none of which may change a file.
 
 A sequence ends where the answer does not tell which of two states is there: OR FAIL where the first row might have been
-refused, a set with a hole or an empty file behind it, rows for a zip without arrays, SQLite's own RELEASE that failed.
+refused, a set with a hole or an empty file after it, rows for a zip without arrays, SQLite's own RELEASE that failed.
 
 Not in it: interrupts, failures of the disk, memory that runs out, several processes (tests/safety), permissions and links,
 rows of more than one item, compressed archives, single tars, names that occur twice, files overwritten by as many bytes.
@@ -72,7 +72,7 @@ SCHEMA = """
 """
 DAMAGED_ZIP = model_steps.damaged_zip()
 PLAIN = {"t": "t", "src": "src", "pp": "pp", "c": "c"}
-PATIENCE = 8  # seconds that no statement takes: who waits longer waits for a lock that nobody will release
+PATIENCE = 8  # seconds that no statement takes: what waits longer waits for a lock that nobody will release
 COMMITS = ("commit", "commit refused", "commit watched", "commit busy")
 
 
@@ -328,7 +328,7 @@ class Sequence:
         if kind == "foreign":
             return self.foreign(*step[2:])
         if number >= len(self.world.connections) or self.put_off is not None and (number != self.put_off or kind == "write"):
-            return  # who waits for a lock would wait for long
+            return  # waiting for a lock would take long
         c = self.world.connections[number]
         if kind in COMMITS or kind == "release":
             self.end_transaction(c, step)
@@ -342,7 +342,7 @@ class Sequence:
     def foreign(self, path, what, rows):
         version = model_steps.foreign_version(self.world, path, what, rows)
         now = self.world.files.get(path)
-        # Of the same length it would pass for the same file, and bytes that are pending lie behind the last row.
+        # Of the same length it would pass for the same file, and bytes that are pending lie after the last row.
         is_in_place = what == "over" and now is not None and len(now.rows) != len(rows) and not any(path in c.noted for c in self.world.connections)
         data = None if version is None else model_steps.file_bytes(path, version)
         model_steps.put_file(path, data, is_in_place)

@@ -2,7 +2,7 @@
 
 A World has the files and the connections. A Version is what one act has put at a path; two of the same contents are two.
 What a transaction can take back is a State, which is never changed but replaced, so that a savepoint is a reference to one.
-A statement's Verdict says whether it may succeed, whether it may fail, and the State behind either; where both may be, the
+A statement's Verdict says whether it may succeed, whether it may fail, and the State after either; where both may be, the
 real answer decides, and the State follows it. model.py says which choices were made where the rules leave one.
 """
 
@@ -163,7 +163,7 @@ class World:
         self.files = {}
         self.connections = [Connection(i, d) for i, d in enumerate(on_disk)]
         self.strange = set()  # paths at which something has been that is no array of these tables
-        self.touched = {}  # version: the tables that have added rows behind its last one without a COMMIT
+        self.touched = {}  # version: the tables that have added rows after its last one without a COMMIT
 
     # --- the first row -----------------------------------------------------------------------------------------------
 
@@ -589,7 +589,7 @@ class World:
             return False, True
         if path.endswith(".tar") and now is not None:  # of which npy_write may be shy
             return True, True
-        # Who adds to the file, or has changed it, may keep others out until the end of its transaction.
+        # A writer that adds to the file, or has changed it, may keep others out until the end of its transaction.
         return True, any(path in other.locks or path in other.noted for other in self.connections)
 
     def written_at_once(self, path, rows):

@@ -227,7 +227,7 @@ class Writer:
         return tuple(values)
 
     def file(self):
-        """A path for foreign writers; of a set mostly the last shard or the one behind it."""
+        """A path for foreign writers; of a set mostly the last shard or the one after it."""
         path = self.rng.choice(self.paths)
         if "%" not in path:
             return path

@@ -52,7 +52,7 @@ def opened(archived):
 
 
 def stored_part(archived, info):
-    """The bytes of a member as they lie in the zip, behind its local header."""
+    """The bytes of a member as they lie in the zip, after its local header."""
     name_nbytes, extra_nbytes = struct.unpack_from("<HH", archived, info.header_offset + 26)
     start = info.header_offset + 30 + name_nbytes + extra_nbytes
     return archived[start : start + info.compress_size]

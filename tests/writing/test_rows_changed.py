@@ -107,7 +107,7 @@ def padding_of(dtype):
 
 
 def test_what_is_not_set_keeps_its_bytes(folder):
-    """NaN of any payload, -0.0, texts behind a NUL, lone surrogates: what SQL has no value for."""
+    """NaN of any payload, -0.0, texts after a NUL, lone surrogates: what SQL has no value for."""
     items = np.zeros(5, [("a", "<u4"), ("b", "S6"), ("c", "<U2"), ("d", "?"), ("n", "<i4")])
     items["a"] = [0x7FC12345, 0xFFC00001, 0x7F800001, 0x80000000, 1]
     items["b"] = [b"x\0y", b"", b"\xff", b"\0z", b"abc"]
@@ -281,7 +281,7 @@ def test_arrays_of_one_file(folder):
     assert contents("y.npy") == npy_bytes(a) + npy_bytes(b)
 
 
-def test_what_lies_behind_the_last_item_stays(folder):
+def test_what_lies_after_the_last_item_stays(folder):
     data = npy_bytes(np.arange(4)) + b"notes of mine"
     (folder / "y.npy").write_bytes(data)
     db = shell.connect()

@@ -184,8 +184,8 @@ def test_samples_that_are_refused(out, values, why):
     insert(out, [("last", {"cls": b"1"})])
     text = error_of(out, f"INSERT INTO o(__key__, cls) VALUES {values}", code=sqlite3.SQLITE_CONSTRAINT)
     assert text.startswith("npyext: out-%06d.tar: row 0: ") and why in text, text
-    out.execute(f"INSERT OR IGNORE INTO o(__key__, cls) VALUES {values}, ('behind', 2)")
-    assert contents() == shard_writer([("last", {"cls": b"1"}), ("behind", {"cls": b"2"})])
+    out.execute(f"INSERT OR IGNORE INTO o(__key__, cls) VALUES {values}, ('after', 2)")
+    assert contents() == shard_writer([("last", {"cls": b"1"}), ("after", {"cls": b"2"})])
 
 
 def test_a_sample_that_is_refused_begins_no_shard(out):
@@ -446,7 +446,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_writer_that_is_killed(out):
-    """Nothing of it is at a path; what waited beside it goes away with the next one who writes there."""
+    """Nothing of it is at a path; what waited beside it goes away with the next writer there."""
     done = subprocess.run([sys.executable, "-B", "-c", KILLED, os.path.join(shell.TESTS, "lib")], env={**os.environ, "NPYEXT_SO": shell.EXTENSION})
     assert done.returncode == -signal.SIGKILL
     assert contents() == [] and leftovers()

@@ -535,7 +535,7 @@ def test_a_database_in_memory_does_not_commit_before_the_file(db, folder, path, 
     insert(db, path, 1)
 
     def in_between(action, name, *_):
-        """The databases are asked for behind the last look at the path, and before it is published."""
+        """The databases are asked for after the last look at the path, and before it is published."""
         if action == sqlite3.SQLITE_PRAGMA and name == "database_list":
             write(file, b"a,b\n1,2\n")
         return sqlite3.SQLITE_OK

@@ -221,7 +221,7 @@ def test_adding_begins_a_file_that_is_not_there(connect, folder):
 
 
 def test_adding_to_headers_of_other_writers(connect, folder):
-    """Rows are added to any header that has room for the new number; blanks may change, bytes behind it do not."""
+    """Rows are added to any header that has room for the new number; blanks may change, bytes after it do not."""
     db = connect()
     text = "{'shape': (2,), 'fortran_order': False, 'descr': '<i4'}" + " " * 40 + "\n"
     for header, version in ((text, (1, 0)), (text, (2, 0)), (text, (3, 0))):

@@ -18,7 +18,7 @@ function withoutFiles() {
   WITH RECURSIVE step(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM step WHERE i < 999)
   SELECT npy_array(sin(i / 50.0) * exp(-i / 400.0)) FROM step));
 SELECT npy_plot(array, 'wave.npy') AS plot FROM npy_file('wave.npy');`;
-  return [['An array made by SQL, for who has none at hand', made]];
+  return [['An array made by SQL, if you have none at hand', made]];
 }
 
 function ofAllFiles(source) {
