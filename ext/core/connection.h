@@ -31,7 +31,7 @@ typedef struct npyext_cached_file {
     char path[]; /* and the part's recipe after it */
 } npyext_cached_file;
 
-/* How recipes become archives of one array: source/lazy_array.c, a floor above, implements it. */
+/* How recipes become archives of one array: source/lazy_array.c, a layer above, implements it. */
 typedef struct npyext_recipes {
     /* Opens one, which must outlive the archive. info tells its contents from others, like a file's. */
     npyx_status (*open)(npyext_connection *connection, const void *recipe, size_t nbytes,
@@ -130,7 +130,7 @@ struct npyext_connection {
     int recipe_depth; /* recipes that are being opened, each for the one before it */
     bool is_trimming; /* the cache, which need not be trimmed for what it closes */
     npyext_memo_array known[NPYEXT_MEMO_NARRAYS];
-    int64_t clock;                /* counts cursors opened, and look-ups of known arrays */
+    int64_t clock;                /* counts cursors opened, and lookups of known arrays */
     npyext_handle_key handle_key; /* random: handles mean nothing to other connections */
     /* for its tables that write (table/transaction.h): */
     struct npyext_transaction *open_transactions; /* those with rows pending */

@@ -1,9 +1,10 @@
 /*
- * Handles: BLOBs of some 50 bytes that stand for an array of a file, for functions that may not open files by
- * name.
+ * Handles: BLOBs of 56 bytes and a path that stand for an array of a file, for functions that may not open
+ * files by name. One with a recipe (below) is longer by that.
  *
- * Only npy_file makes them. A handle carries a MAC under a secret of its connection, so neither a database
- * nor anyone who passes BLOBs to a query can forge one that names a file. Its contents are not secret. It is
+ * Only npy_file, and the functions that make lazy arrays (source/lazy_array.h), make them. A handle carries a
+ * MAC under a secret of its connection, so neither a database nor anyone who passes BLOBs to a query can
+ * forge one that names a file. Its contents are not secret. It is
  * plain bytes, and passes through CTEs, sorting and temporary tables like any value.
  */
 #ifndef NPYEXT_HANDLE_H
@@ -19,8 +20,8 @@ typedef struct npyext_handle_key {
 } npyext_handle_key;
 
 /* The part of a file that a source means: a range of it, or all of it if zero-initialised. With a recipe it
- * is an array that is made when it is read (source/lazy_array.h), and what takes the place of its path is for
- * people. */
+ * is an array that is made when it is read (source/lazy_array.h), and the text in place of its path is only
+ * for people to read. */
 typedef struct npyext_part {
     bool is_range;
     int64_t off, nbytes;

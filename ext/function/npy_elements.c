@@ -27,7 +27,7 @@ static int elements_axis(int column) {
 typedef struct elements_cursor {
     npyext_item_cursor items;
     bool is_whole;   /* the view is all of the array: idx is the position */
-    bool is_seeking; /* the blocks are of a whole array in C order, for look-ups */
+    bool is_seeking; /* the blocks are of a whole array in C order, for lookups */
     /* what the WHERE clause leaves */
     npyext_range idx_range;
     npyext_range ranges[NPYX_MAX_NDIM]; /* by file axis */
@@ -137,7 +137,7 @@ static void skip(elements_cursor *elements) {
 }
 
 /* Whether one element of a whole array in C order is looked up: then only the place that is read changes.
- * Narrowing a view and beginning to read it take as long as all the rest of a look-up. */
+ * Narrowing a view and beginning to read it take as long as all the rest of a lookup. */
 static bool is_look_up(const elements_cursor *elements) {
     const npyx_view *view = &elements->items.base.selection.view;
     return elements->idx_range.low == elements->idx_range.high && elements->ranged_axes == 0 &&

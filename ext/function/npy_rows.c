@@ -12,7 +12,7 @@ typedef struct rows_cursor {
     npyext_range range;       /* the rows asked for, as the file counts */
     int64_t last;             /* of those rows, the last in the open array */
     npyx_reader reader;
-    bool goes_on; /* from the row after the block of the last look-up: rows after these will be wanted, too */
+    bool goes_on; /* from the row after the block of the last lookup: rows after these will be wanted, too */
     bool needs_swap;
     int64_t raw_nbytes; /* of an item, if its bytes in the block are its `data`; otherwise 0 */
     npyx_buffer npy;    /* a row as a .npy: the header, which all rows of the array share, and then the row */
@@ -116,8 +116,8 @@ static void rows_read_terms(npyext_item_cursor *items, sqlite3_value **argv) {
         if (plan->terms[i].column == ROWS_ROW)
             npyext_range_narrow(range, plan->terms[i].op, argv[i]);
     }
-    /* A look-up comes to its row soon, which is rarely in the processor's cache. A prefetch never faults, so
-     * nothing checks whether the block is still there: that took a tenth of a look-up. */
+    /* A lookup comes to its row soon, which is rarely in the processor's cache. A prefetch never faults, so
+     * nothing checks whether the block is still there: that took a tenth of a lookup. */
     const npyx_reader *reader = &((rows_cursor *)items)->reader;
     int64_t nth = range->low - reader->first_row;
     if (nth >= 0 && nth < reader->nrows_read)

@@ -25,12 +25,12 @@ typedef struct npyext_constants {
 void npyext_constants_init(npyext_constants *constants, npyx_host *host);
 void npyext_constants_clear(npyext_constants *constants);
 
-/* Takes those of an xFilter call. value_column: the number of `value`. NPYX_INVALID for a BLOB beside a row
- * number, a coordinate, or a part of a complex number. */
+/* Reads the constants of an xFilter call. value_column: the number of the column `value`. NPYX_INVALID for a
+ * BLOB that is compared with a row number, a coordinate, or a part of a complex number. */
 npyx_status npyext_constants_take(npyext_constants *constants, const npyext_request *request,
                                   const npyext_plan *plan, int value_column, npyx_error *error);
 
-/* The same; inline, since most look-ups of a join compare with numbers, and take some 100 ns. */
+/* The same; inline, since most lookups of a join compare with numbers, and take some 100 ns. */
 static inline npyx_status npyext_constants_read(npyext_constants *constants, const npyext_request *request,
                                                 const npyext_plan *plan, int value_column,
                                                 npyx_error *error) {

@@ -44,7 +44,7 @@ int npyext_cursor_report(npyext_cursor *cursor, const npyx_error *error);
 int npyext_cursor_judge(npyext_cursor *cursor, npyx_status status, bool *is_over);
 
 /* What xFilter does, by the function's begin. Inline, like the next one: a call through a pointer takes
- * longer than all that a look-up in a join does. */
+ * longer than all that a lookup in a join does. */
 static inline int npyext_cursor_begin_by(npyext_begin *begin, sqlite3_vtab_cursor *base, const char *sentence,
                                          sqlite3_value **argv) {
     npyext_cursor *cursor = (npyext_cursor *)base;
@@ -89,7 +89,7 @@ npyx_status npyext_cursor_begin(npyext_cursor *cursor, const npyext_request *req
 
 /* Goes to the next array of the scan that can be opened, past what failed before: the current array, or its
  * whole file. NPYX_DONE after the last one (is_eof is set); if there is only one, it stays open for the next
- * look-up. On failure the scan stays where it is. */
+ * lookup. On failure the scan stays where it is. */
 npyx_status npyext_cursor_next_array(npyext_cursor *cursor, npyx_error *error);
 
 /* Opens the scan's next file; NPYX_DONE after the last one (is_eof is set). */

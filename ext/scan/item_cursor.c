@@ -357,7 +357,7 @@ int npyext_items_next(sqlite3_vtab_cursor *cursor) {
 }
 
 /* Reads the plan and the arguments. After that, the scan is before its first array, or at the open one if the
- * call asks for it again (a look-up). */
+ * call asks for it again (a lookup). */
 npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     npyx_reader_quiesce(items->reader);

@@ -2,7 +2,7 @@
  * The item cursor: blocks of items of one array after the other, under npy_rows and npy_elements.
  *
  * A function says how an array begins and how to read its next block (npyext_item_methods). What they share
- * is here: the arrays of the scan, look-ups that return to the open array, LIMIT and OFFSET, comparisons with
+ * is here: the arrays of the scan, lookups that return to the open array, LIMIT and OFFSET, comparisons with
  * whole blocks, conversion by astype, on_error.
  *
  * A position counts rows or elements from the view's first. The current block ends before block_end. item
@@ -155,8 +155,9 @@ npyx_status npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool i
  * SQLite's, or a loop over blocks could never be interrupted. */
 void npyext_items_get_underway(npyext_item_cursor *items);
 
-/* *nrows rows of row_nelem items of a block, the first of which is number first of the array, as SQL gets
- * them: as they are, or converted by astype. *converted is valid until the next call. When a row cannot be
+/* Sets *converted to the first *nrows rows of a block as SQL gets them: as they are, or converted by astype.
+ * Each row has row_nelem items; first is the number, in the view, of the block's first item (not row), for
+ * error messages. *converted is valid until the next call, and as long as the block. When a row cannot be
  * converted, *nrows is reduced to the rows before it, and the error is kept until they are used up: how many
  * rows SQLite gets must not depend on the block's size, and a LIMIT may end before the fault. */
 npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block, int64_t row_nelem,

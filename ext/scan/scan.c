@@ -292,7 +292,7 @@ static bool is_all_of_zip(const npyext_scan *scan) {
 }
 
 bool npyext_scan_is_single(npyext_scan *scan) {
-    if (scan->is_single) /* every look-up asks */
+    if (scan->is_single) /* every lookup asks */
         return true;
     bool is_one_array = chooses_one(scan) || scan->is_only_entry ||
                         (scan->opened.archive != NULL &&

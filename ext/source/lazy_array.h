@@ -2,9 +2,9 @@
  * Arrays that are made when they are read: npy_calc's and npy_concat's, what npy_slice, npy_reshape and
  * npy_astype make of those, and the items of files without a header.
  *
- * What stands for one is its recipe (core/connection.h). A recipe becomes an archive of one array, like a
- * .npy that nobody has stored, so whatever takes an array takes it. Handles carry recipes
- * (core/connection.h), and the cache keeps what was opened from one.
+ * Each is represented by its recipe, which a handle carries (core/handle.h). A recipe becomes an archive of
+ * one array, like a .npy that nobody has stored, so whatever takes an array takes it. The cache keeps what
+ * was opened from a recipe (core/connection.h).
  */
 #ifndef NPYEXT_LAZY_ARRAY_H
 #define NPYEXT_LAZY_ARRAY_H

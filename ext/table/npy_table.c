@@ -10,7 +10,7 @@
 
 /* ---- xBestIndex ---- */
 
-/* Planning does not read the header, so this is a guess, small enough for look-ups to be preferred to
+/* Planning does not read the header, so this is a guess, small enough for lookups to be preferred to
  * sorting. */
 static const double ESTIMATED_NROWS = 1000000;
 
@@ -280,7 +280,7 @@ static void cursor_begin_rows(table_cursor *cursor, npyext_range range, npyext_w
     cursor->is_eof = !is_any;
 }
 
-/* The file stays open for the next look-up; its arrays are opened anew if other columns are in use. */
+/* The file stays open for the next lookup; its arrays are opened anew if other columns are in use. */
 static int table_rows_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                              sqlite3_value **argv) {
     (void)idx_num;

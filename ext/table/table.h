@@ -61,7 +61,7 @@ typedef struct npyext_declared_array {
 /* What the mode says; what the database keeps is always of a table that reads. */
 typedef enum npyext_table_mode {
     NPYEXT_TABLE_READS,    /* 'r', or none */
-    NPYEXT_TABLE_EDITS,    /* 'r+': changes rows in place */
+    NPYEXT_TABLE_EDITS,    /* 'r+': changes existing rows, in a copy that replaces the file */
     NPYEXT_TABLE_REPLACES, /* 'w+': writes a new file */
     NPYEXT_TABLE_ADDS,     /* 'a': adds to one */
     NPYEXT_TABLE_NMODES

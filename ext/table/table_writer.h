@@ -29,7 +29,7 @@ void npyext_table_writer_shape_layout(const npyext_transaction *writer, npyext_l
 bool npyext_store_plain(npyx_type type, sqlite3_value *value, uint8_t *item);
 
 /* ---- the editor ----
- * What a typed table with mode='r+' changes: rows of a .npy, in place.
+ * What a typed table with mode='r+' changes: existing rows of a .npy.
  *
  * The file itself is never written to. The first change of a transaction copies it (sharing blocks, if the
  * file system can), and all changes go into the copy (io/sink.h), which takes the file's place at COMMIT. So

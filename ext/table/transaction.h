@@ -130,8 +130,8 @@ struct npyext_transaction {
  * rolled back. */
 npyext_transaction *npyext_transaction_open_of(npyext_connection *connection, const char *table);
 
-/* What SQLite tells a table of a transaction, as the methods of the same names; each except begin is for one
- * that is open.
+/* What SQLite tells a table about a transaction, by the methods of the same names; each except begin requires
+ * that the transaction is open.
  *
  * For SQLite, COMMIT cannot fail: an error of xCommit (where it is the one to publish) is logged, and
  * returned by the next BEGIN. The number of a savepoint stands for all greater ones, too. */

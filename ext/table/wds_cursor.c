@@ -2,7 +2,7 @@
  * The plans and the rows of a table of samples: shard after shard, sample after sample.
  *
  * A cursor finds the files of its table once, and gets the directory of each when it comes to it. It keeps
- * the directories for later look-ups as long as they take no more memory than the table may keep. A file is
+ * the directories for later lookups as long as they take no more memory than the table may keep. A file is
  * open while parts of its samples are asked for.
  */
 

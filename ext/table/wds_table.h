@@ -3,7 +3,7 @@
  *
  * A row is a sample: neighbouring members of a tar with one key. What is known of a shard is its directory
  * (format/samples.h): keys, extensions, and where each part is. It is made in one pass over the headers and
- * kept with the table, so that a later look-up by __key__ opens one file and reads one part.
+ * kept with the table, so that a later lookup by __key__ opens one file and reads one part.
  */
 #ifndef NPYEXT_WDS_TABLE_H
 #define NPYEXT_WDS_TABLE_H

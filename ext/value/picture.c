@@ -1,5 +1,5 @@
 /*
- * npy_png(array [, cmap [, vmin, vmax]]): an array as a picture.
+ * npy_png(array [, cmap [, vmin [, vmax]]]): an array as a picture.
  *
  *     (h, w), (h, w, 1), (1, h, w)     values through a colour map, NaN transparent
  *     (h, w, 3), (h, w, 4), (3, h, w)  colours

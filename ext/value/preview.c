@@ -2,7 +2,7 @@
  * An array as one line of text.
  *
  * npy_preview(array [, n]): as NumPy prints it, with n items at both ends of each axis.
- * npy_spark(array [, width [, vmin, vmax]]): how its items go up and down in C order, in at most width
+ * npy_spark(array [, width [, vmin [, vmax]]]): how its items go up and down in C order, in at most width
  * characters.
  */
 

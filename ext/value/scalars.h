@@ -110,17 +110,17 @@ npyx_dtype npyext_statistic_dtype(npyext_statistic statistic, const npyx_dtype *
 void npyext_statistic_put(npyext_statistic statistic, const npyx_dtype *dtype, const npyx_stats *stats,
                           const npyx_quantile *median, uint8_t item[NPYX_STATS_ITEM_NBYTES]);
 
-/* npy_dot(a, b) and npy_distance(a, b [, metric]), of two vectors; npy_norm(a [, ord]), of one array;
- * npy_corrcoef(a [, rowvar]), of its rows or columns. */
+/* npy_dot(a, b) and npy_distance(a, b [, metric]), of two vectors; npy_norm(a [, ord [, axis]]), of one
+ * array; npy_corrcoef(a [, rowvar]), of its rows or columns. */
 npyext_scalar_run npyext_npy_dot, npyext_npy_distance, npyext_npy_norm, npyext_npy_corrcoef;
 
 /* npy_sketch(array [, k]): the distribution of its items in a few KB. npy_sketch_quantile(sketch, q): a
  * quantile from such a BLOB. */
 npyext_scalar_run npyext_npy_sketch, npyext_npy_sketch_quantile;
 
-/* Arrays to look at: npy_png(a [, cmap [, vmin, vmax]]), a PNG as a BLOB; npy_plot(a [, title]), an SVG;
- * npy_spark(a [, width [, vmin, vmax]]), a line of characters; npy_preview(a [, n]), a line as NumPy prints
- * it. */
+/* Arrays to look at: npy_png(a [, cmap [, vmin [, vmax]]]), a PNG as a BLOB; npy_plot(a [, title]), an SVG;
+ * npy_spark(a [, width [, vmin [, vmax]]]), a line of characters; npy_preview(a [, n]), a line as NumPy
+ * prints it. */
 npyext_scalar_run npyext_npy_png, npyext_npy_plot, npyext_npy_spark, npyext_npy_preview;
 
 /* xFunc for sqlite3_create_function_v2; its user data is an npyext_registration. */

@@ -43,7 +43,8 @@ npyx_status npyx_array_measure(npyx_array *array, npyx_error *error);
 /* NPYX_CORRUPT unless present_nbytes, the length of what holds the array, reaches its last item. An array of
  * objects is one pickle, whose length is in no header: it passes. */
 npyx_status npyx_array_check_nbytes(const npyx_array *array, int64_t present_nbytes, npyx_error *error);
-/* Its failure: of nbytes of items from off on, only these are there; fewer than none are none. */
+/* The failure of that check: of the nbytes of items that begin at off, only present_nbytes are there (a
+ * negative number is shown as 0). */
 npyx_status npyx_array_fail_truncated(int64_t off, int64_t nbytes, int64_t present_nbytes, npyx_error *error);
 
 /* NPYX_UNSUPPORTED for arrays of objects, held or not, and of foreign dtypes: for callers that need more than
@@ -168,7 +169,7 @@ npyx_status npyx_integers_parse(npyx_host *host, const char *what, const char *t
 npyx_status npyx_axes_mark(int64_t axis, int ndim, bool *axes, npyx_error *error);
 npyx_status npyx_axes_parse(npyx_host *host, const char *text, size_t nbytes, int ndim, bool *axes,
                             npyx_error *error);
-/* The error for anything else. */
+/* The failure of an argument that is neither an integer nor a list of integers: NPYX_INVALID. */
 npyx_status npyx_axes_fail(npyx_error *error);
 
 /* Replaces the one -1 in shape by what nelem items leave for it. NPYX_INVALID for two of them, for other

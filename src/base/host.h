@@ -42,7 +42,7 @@ typedef struct npyx_host {
     /* The key of every hash table of names: random, so that nobody can construct names that collide. */
     uint8_t hash_key[NPYX_SIPHASH_KEY_NBYTES];
     bool maps_files; /* map files into memory instead of reading them */
-    int nthreads;    /* to use at once, including the caller's (threads.h); 0: as many as is good */
+    int nthreads;    /* used at once, including the caller's (threads.h); 0: one per processor */
 } npyx_host;
 
 /* A block of nbytes (1 when 0), or NULL. npyx_free accepts NULL. */
@@ -53,7 +53,8 @@ void npyx_free(npyx_host *host, void *block);
  * file are multiplied here and nowhere else (`make lint`). */
 void *npyx_alloc_array(npyx_host *host, int64_t n, size_t item_nbytes);
 void *npyx_alloc_array_zeroed(npyx_host *host, int64_t n, size_t item_nbytes);
-/* The block with room for n items instead, its contents kept as far as they fit; NULL: it stays as it is. */
+/* Resizes a block to n items and returns it, its contents kept as far as they fit. NULL on failure: the old
+ * block is then still valid, and unchanged. */
 void *npyx_resize_array(npyx_host *host, void *block, int64_t n, size_t item_nbytes);
 /* The same as zlib's zalloc and zfree, with the host as opaque. */
 void *npyx_alloc_items(void *host, unsigned nitems, unsigned item_nbytes);

@@ -1,5 +1,5 @@
 /*
- * Names: those of a file, in the order in which they were added, with look-up; and a list of the existing
+ * Names: those of a file, in the order in which they were added, with lookup; and a list of the existing
  * names for an error message about a missing one.
  */
 #ifndef NPYX_NAMES_H

@@ -42,7 +42,7 @@
     T(NPYX_CHECKED_NBYTES, 1 << 20, 64)              /* a scan checks this often whether the file is still the same */ \
     T(NPYX_MAPPED_NBYTES, 1 << 23, 1 << 16)          /* of a mapped file that a scan keeps resident */ \
     T(NPYX_HELD_NBYTES, 1 << 23, 64)                 /* arrays up to this size are held in memory */ \
-    T(NPYX_HELD_FROM_NLOOKUPS, 4, 1)                 /* after this many look-ups */ \
+    T(NPYX_HELD_FROM_NLOOKUPS, 4, 1)                 /* after this many lookups */ \
     T(NPYX_REMOTE_BLOCK_NBYTES, 1 << 16, 64)         /* the least that is asked of a file elsewhere: a round trip costs more than its bytes */ \
     T(NPYX_REMOTE_RANGE_NBYTES, 1 << 22, 64)         /* one range; more at once are several, which the host may read side by side */ \
     T(NPYX_REMOTE_CALL_NBYTES, 1 << 25, 64)          /* all ranges of one question */ \

@@ -63,7 +63,7 @@ struct npyx_archive {
     npyx_format format;
     npyx_source *source; /* owned */
     bool is_inflated;    /* the source is a gzip file's output: its offsets are not those of a file */
-    /* Of all entries, as stored; learnt at the first look-up. */
+    /* Of all entries, as stored; learnt at the first lookup. */
     npyx_name_set names;
     npyx_status names_status; /* NPYX_OK: not learnt yet; NPYX_DONE, or the fault after the last name */
     struct npyx_kept_objects *kept_objects; /* of arrays whose pickle was read */

@@ -5,7 +5,7 @@
  *     member        | a.emb.npy | b.txt | c.feats.npz        | d.x.ten |
  *     place (array)  | 0         |       | 1 (w)  | 2 (bias)  | 3       |
  *
- * The walk passes the members once and leaves a place for each array, so that later look-ups seek. Another
+ * The walk passes the members once and leaves a place for each array, so that later lookups seek. Another
  * walk through the same tar, to list its members, leaves places for the plain .npy files that it passes. A
  * member is opened as an archive of its own when it is looked into; the one opened last is kept for its next
  * array, and each for as long as something reads from it.

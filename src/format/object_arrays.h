@@ -35,11 +35,11 @@ typedef struct npyx_found_arrays {
     int64_t count, capacity;
 } npyx_found_arrays;
 
-/* Finds the arrays in root, which a pickle with persistent ids made, and adds them to found, where the first
- * one in a node is the one with the node's array_number, from 1; their names begin with prefix. Texts and
- * shapes are in the arena, where the pickle's objects are, or in these. All work is charged to the budget:
- * objects may be in many places. NPYX_UNSUPPORTED beyond it, and for trees of more than 100 levels; an object
- * that contains itself is passed over there. */
+/* Finds the arrays in root, which a pickle with persistent ids made, and adds them to found; their names
+ * begin with prefix. If a node is found under several names, its array_number (from 1) is that of the first.
+ * Texts and shapes are in the arena that holds the pickle's objects, or in those objects. All work is charged
+ * to the budget, because an object may occur in many places. NPYX_UNSUPPORTED beyond the budget, and for
+ * trees of more than 100 levels; where an object contains itself, it is not entered again. */
 npyx_status npyx_object_arrays_find(npyx_arena *arena, npyx_budget *budget, npyx_object *root,
                                     const char *prefix, npyx_found_arrays *found, npyx_error *error);
 

@@ -8,9 +8,9 @@
 #include "io/source.h"
 #include "item/object.h"
 
-/* Reads it into the arena, for this node and all that are in it; the items of arrays are in C order
- * afterwards. All of that is charged to the budget: NPYX_TOOBIG. NPYX_UNSUPPORTED for nodes that are too
- * deep, or in themselves. */
+/* Reads into the arena what this node, and all nodes in it, have left in the file; the items of arrays are in
+ * C order afterwards. All of it is charged to the budget: NPYX_TOOBIG beyond it. NPYX_UNSUPPORTED for nodes
+ * that are nested too deep, or contain themselves. */
 npyx_status npyx_object_left_read(npyx_arena *arena, npyx_budget *budget, npyx_source *source,
                                   npyx_object *object, npyx_error *error);
 

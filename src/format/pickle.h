@@ -21,7 +21,7 @@
 #include "io/source.h"
 #include "item/object.h"
 
-/* Takes a global that the pickle names, `module.name`, whose module has so many bytes. */
+/* Called with each global that the pickle names, `module.name`; module_nbytes is the length of `module`. */
 struct npyx_pickle;
 typedef npyx_status npyx_pickle_take_global(struct npyx_pickle *p, void *ctx, const npyx_object *global,
                                             size_t module_nbytes);
@@ -113,7 +113,7 @@ npyx_status npyx_pickle_take(npyx_pickle *p, uint64_t nbytes, const uint8_t **by
 /* The same as a BYTES or, if they stay in the file, as an NPYX_OBJECT_LEFT. */
 npyx_status npyx_pickle_take_bytes(npyx_pickle *p, uint64_t nbytes, npyx_object **object);
 
-/* Whether so many stay in the file. */
+/* Whether a byte string of nbytes would be left in the file. */
 bool npyx_pickle_leaves(const npyx_pickle *p, uint64_t nbytes);
 
 /* ---- the account ---- */

@@ -27,7 +27,7 @@ typedef struct npyx_pickle_globals {
 
 /* Collects those of the pickle at off of the source, instead of those that were there. *end_off is where the
  * pickle stops. Arrays that joblib writes between opcodes are not passed: for pickle.load they are opcodes.
- * On failure, which is one of npyx_pickle_read's or of the source's, they are those up to there. */
+ * On failure, which is npyx_pickle_read's or the source's, globals has those named before the fault. */
 npyx_status npyx_pickle_globals_read(npyx_pickle_globals *globals, npyx_source *source, int64_t off,
                                      int64_t *end_off, npyx_error *error);
 

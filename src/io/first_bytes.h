@@ -18,7 +18,8 @@ bool npyx_begins_gzip(const void *bytes, size_t nbytes);
 bool npyx_begins_safetensors(const void *bytes, size_t nbytes);
 /* Like a zlib stream (RFC 1950) with a window of 32 KiB. */
 bool npyx_begins_zlib(const void *bytes, size_t nbytes);
-/* Like a pickle of protocol 2 or later, of which these bytes are the first ones, or all. */
+/* Like a pickle of protocol 2 or later. bytes are its first NPYX_PICKLE_HEAD_NBYTES, or all of it if it is
+ * shorter. */
 enum { NPYX_PICKLE_HEAD_NBYTES = 11 };
 bool npyx_begins_pickle(const void *bytes, size_t nbytes);
 /* Like a GGUF file (ggml, docs/gguf.md: File Structure). */

@@ -63,7 +63,7 @@ void npyx_checkpoints_add(npyx_checkpoints *table, const npyx_checkpoint *checkp
  * the host. Accepts NULL. */
 const npyx_checkpoint *npyx_checkpoints_find(const npyx_checkpoints *table, int64_t off);
 
-/* The first one after off; NULL when there is none. Likewise. */
+/* The first one after off; NULL when there is none. Valid as long as that one. Accepts NULL. */
 const npyx_checkpoint *npyx_checkpoints_after(const npyx_checkpoints *table, int64_t off);
 
 /* ---- streams ---- */

@@ -18,8 +18,8 @@ typedef struct npyx_work {
     const void *ctx;
     size_t result_nbytes;
     size_t block_nbytes; /* of the blocks that it will get; 0: the reader of the blocks decides */
-    /* The caller looks at results and at no bytes: if there is a result, they may be those of another block,
-     * so that a thread reads block after block to the same place, which its processor's cache has. */
+    /* The caller looks only at results: if a block has one, its bytes may be those of another block, so that
+     * a thread can read block after block to the same place, which stays in its processor's cache. */
     bool has_all;
 } npyx_work;
 

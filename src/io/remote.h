@@ -7,7 +7,7 @@
  * every question about bytes names it: the host refuses if the file is another by now, so bytes of two
  * versions never meet.
  *
- * Bytes that were read are kept in blocks, those used last, so that a header, a directory and look-ups close
+ * Bytes that were read are kept in blocks, those used last, so that a header, a directory and lookups close
  * to each other cost one question. Everything happens in the thread of the host's statement.
  */
 #ifndef NPYX_REMOTE_H

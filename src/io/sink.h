@@ -55,9 +55,9 @@ npyx_status npyx_sink_open_file(npyx_host *host, int descriptor, int64_t nbytes,
  * source is closed. */
 npyx_status npyx_source_open_sink(npyx_sink *sink, npyx_source **source, npyx_error *error);
 
-/* Likewise for a file's sink, which is flushed first, for a reader that continues while the sink is written
- * to and after it is closed: the source has its own descriptor. Overwritten bytes show. The first head_nbytes
- * are a copy of head; 0: they are the file's. */
+/* The same for a file's sink, which is flushed first, but the source has its own descriptor: the reader may
+ * go on while the sink is written to, and after it is closed. It sees bytes that are overwritten meanwhile.
+ * Its first head_nbytes are a copy of head; if head_nbytes is 0, they are the file's. */
 npyx_status npyx_source_open_written(npyx_sink *sink, const void *head, size_t head_nbytes,
                                      npyx_source **source, npyx_error *error);
 

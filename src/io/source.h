@@ -95,8 +95,9 @@ npyx_status npyx_source_borrow(npyx_source *source, int64_t off, size_t nbytes, 
 npyx_status npyx_source_window(npyx_source *source, int64_t off, size_t nbytes, void *scratch,
                                const uint8_t **bytes, npyx_error *error);
 
-/* The room in memory, which has NPYX_PAGE_NBYTES more, that is congruent modulo a page to where its bytes are
- * in the file: to any other place the kernel copies several times slower. */
+/* Where in memory to put the bytes at file_off: the first address that is congruent to file_off modulo a
+ * page, because the kernel copies several times slower to any other. memory must have NPYX_PAGE_NBYTES more
+ * than the bytes need. */
 enum { NPYX_PAGE_NBYTES = 4096 };
 static inline uint8_t *npyx_congruent_room(uint8_t *memory, int64_t file_off) {
     return memory + (((size_t)file_off - (size_t)(uintptr_t)memory) & (NPYX_PAGE_NBYTES - 1));
@@ -140,11 +141,12 @@ typedef struct npyx_file_info {
 
 /* Whether both describe the same file, with the same size and time. */
 bool npyx_file_info_is_same(const npyx_file_info *a, const npyx_file_info *b);
-/* And nothing was done to it: not a rewrite that restored size and time, nor a change of name or owner. */
+/* Whether, in addition, nothing was done to the file in between: neither a rewrite that restored its size and
+ * time, nor a change of name or owner. */
 bool npyx_file_info_is_untouched(const npyx_file_info *a, const npyx_file_info *b);
 
-/* What it says about a path now, following links; false when there is no such file. Of a URL, what is noted
- * of it. */
+/* What the file system says about a path now, following links; false when there is no such file. For a URL,
+ * what has been noted about it (remote.h). */
 bool npyx_file_info_of_path(npyx_host *host, const char *path, npyx_file_info *info);
 
 /* Opens a regular file for reading without waiting; FIFOs, sockets, devices, folders and anything outside the

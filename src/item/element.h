@@ -32,13 +32,14 @@ typedef struct npyx_value {
 npyx_status npyx_element_value(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
                                npyx_value *value, npyx_error *error);
 
-/* Likewise for a held object, and for an item that is none, neither complex nor structured. */
+/* The same for a held object (_object), and for an item that is not an object, complex or structured
+ * (_plain). */
 npyx_status npyx_element_object(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
                                 npyx_value *value, npyx_error *error);
 npyx_status npyx_element_plain(const npyx_dtype *dtype, const uint8_t *item, npyx_buffer *scratch,
                                npyx_value *value, npyx_error *error);
 
-/* Likewise for either. */
+/* The same for an item of either of these two kinds. */
 static inline npyx_status npyx_element_scalar(const npyx_dtype *dtype, const uint8_t *item,
                                               npyx_buffer *scratch, npyx_value *value, npyx_error *error) {
     return dtype->type == NPYX_HELD_OBJECT ? npyx_element_object(dtype, item, scratch, value, error)

@@ -178,7 +178,7 @@ static npyx_status concat_read(npyx_source *base, int64_t off, void *bytes, size
                                size_t *read_nbytes, npyx_error *error) {
     concat_source *source = (concat_source *)base;
     uint8_t *out = bytes;
-    bool goes_on = off > 0 && off == source->passed_off; /* a look-up does not want the parts after its own */
+    bool goes_on = off > 0 && off == source->passed_off; /* a lookup does not want the parts after its own */
     for (*read_nbytes = 0; *read_nbytes < nbytes;) {
         concat_slot *slot = NULL;
         concat_run run = run_at(source, off, nbytes - *read_nbytes);

@@ -113,9 +113,9 @@ int64_t npyx_distance_nrows(const npyx_ruler *ruler, int64_t nelem);
 void npyx_distance_rows_begin(npyx_distance_rows *rows, const npyx_ruler *ruler, const uint8_t *items,
                               int64_t nrows, int64_t nelem);
 
-/* The distances to some vectors, of nleft (at least one) that are as many reals apart as they have when
- * padded: by row and vector, in room for NPYX_DISTANCE_NROWS times NPYX_DISTANCE_NMANY. To how many: one, or
- * NPYX_DISTANCE_NMANY. */
+/* Computes the distances of all rows to the first one or the first NPYX_DISTANCE_NMANY of nleft vectors (at
+ * least one), whose padded reals (npyx_distance_padded) lie one after the other. Returns to how many vectors.
+ * distances are by row and vector, in room for NPYX_DISTANCE_NROWS times NPYX_DISTANCE_NMANY. */
 int npyx_distances(npyx_distance_rows *rows, const npyx_vector *vectors, int64_t nleft, double *distances);
 
 /* The distance of items, side by side, to a vector of as many; NaN if there is none. */

@@ -47,7 +47,8 @@ npyx_status npyx_key_counts_add_many(npyx_key_counts *counts, uint64_t key, int6
 /* Ends the adding: from now on keys, and their counts and firsts, are in order. Polls the host. */
 npyx_status npyx_key_counts_finish(npyx_key_counts *counts, npyx_error *error);
 
-/* Puts the keys in order again, which were replaced by as many different ones. Polls the host. */
+/* Sorts the keys again, after the caller has replaced them by the same number of other keys, all different.
+ * Polls the host. */
 npyx_status npyx_key_counts_sort(npyx_key_counts *counts, npyx_error *error);
 
 /* How often key i occurs, once the adding has ended. */

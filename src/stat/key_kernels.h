@@ -11,7 +11,7 @@
 enum { NPYX_KEYS_CHUNK_NKEYS = 64 };
 
 typedef struct npyx_key_kernels {
-    int64_t few_nkeys; /* sort_few sorts at most so many */
+    int64_t few_nkeys; /* the most that sort_few can sort */
     void (*sort_few)(uint64_t *keys, int64_t n);
     /* Writes the keys below bound from *low upwards and the others from *high downwards, in any order, and
      * moves both ends. There is room for n keys at each end, or for n in all. The keys are elsewhere, but one

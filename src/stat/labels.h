@@ -37,8 +37,8 @@ npyx_status npyx_labels_read(npyx_labels *labels, npyx_source *source, const npy
 npyx_status npyx_labels_find_axis(const npyx_labels *labels, const npyx_view *view, const bool *is_kept,
                                   int *axis, npyx_error *error);
 
-/* Which items of one coordinate of the kept axes, in C order, have which label: run_nelem of each entry,
- * again for each round of nentries. */
+/* The labels of the items of one coordinate of the kept axes, in C order: run_nelem items of the first entry,
+ * as many of the second, and so on for nentries entries; then the same sequence again, to the end. */
 typedef struct npyx_label_runs {
     const int32_t *numbers; /* the labels' own */
     int64_t first, step;    /* the view's entries among these */

@@ -107,11 +107,11 @@ npyx_status npyx_order_select(npyx_order *order, uint64_t *list, int64_t n, cons
 
 /* A pass over all items. */
 typedef struct npyx_order_pass {
-    /* The work of any thread on a block. Without part_nelem the caller gives it no memory for a result: it is
-     * added to those of others by the work itself. */
+    /* What any thread does with a block. If part_nelem is 0, the caller gives it no memory for a result: the
+     * work itself adds its result to those of other threads. */
     npyx_work work;
     bool has_threads;
-    int64_t part_nelem; /* the caller does as many items at a time, whose results have enough room */
+    int64_t part_nelem; /* items that the caller does at a time: their result always fits */
     /* Adds a result, in the caller's thread; false, with nothing added, if it had too little room. */
     bool (*add)(const void *ctx, const void *result);
 } npyx_order_pass;

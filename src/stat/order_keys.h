@@ -21,7 +21,8 @@ typedef struct npyx_order_keys {
 npyx_status npyx_order_keys_of(const npyx_dtype *dtype, const char *what, npyx_order_keys *keys,
                                npyx_error *error);
 
-/* Reads the keys of nelem items, side by side; keys has room for as many. Returns the number of keys. */
+/* Reads the keys of nelem items, side by side; keys has room for nelem. Returns how many there are: fewer if
+ * some items are NaN or NaT. */
 int64_t npyx_order_keys_read(const npyx_order_keys *how, const uint8_t *items, int64_t nelem, uint64_t *keys);
 
 /* The item of a key as a double, rounded if it is an integer beyond 2^53. */

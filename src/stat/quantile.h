@@ -58,8 +58,8 @@ npyx_status npyx_quantiles_parse(npyx_arena *arena, const char *text, size_t nby
 npyx_status npyx_quantile_check(double q, npyx_error *error);
 
 /*
- * Quantiles along some axes of a view: for each coordinate of the others, in it for each leaf of the dtype,
- * and of that for each label, if there are any.
+ * Quantiles along some axes of a view: for each coordinate of the other axes, within it for each leaf of the
+ * dtype, and within that for each label, if there are labels.
  *
  * For one coordinate they are found by passes over the file (order.h). For many, as many as fit in a panel
  * are read together, coordinate after coordinate; if not even one fits, each has its own passes.

@@ -563,7 +563,7 @@ ROWS = [
     Row("21r", "the values of its rows", "NumPy, load with allow_pickle and json.dumps", 0.8, row_21_rows, ["objects.npy"]),
     Row("22", "npy_stats of 2,000 .npy of 4 KB in a shard", "webdataset with its decoder, min and max", 0.1, row_22,
         ["arrays.tar"]),
-    Row("24", "1M look-ups by idx in an array of rows of 100,000", "by row of an array of one axis", 1.3, row_24,
+    Row("24", "1M lookups by idx in an array of rows of 100,000", "by row of an array of one axis", 1.3, row_24,
         ["values.npy", "wide.npy"]),
     Row("25", "npy_stats of npy_calc('a - b', …) of 50M float64", "NumPy, a - b, and its min, max, mean, std, of memmaps", 0.35,
         row_25, ["large.npy", "other_large.npy"]),

@@ -31,7 +31,7 @@ def test_a_number_was_less_than_every_row_of_json(db, folder, condition):
     np.save("X.npy", np.arange(24.0).reshape(6, 4))
     arguments = (0.5,) if "?" in condition else ()
     assert RACK in error_of(db, f"SELECT count(*) FROM npy_rows('X.npy') WHERE {condition}", *arguments)
-    # in a join, look-up after look-up
+    # in a join, lookup after lookup
     sql = f"SELECT count(*) FROM json_each('[1,2,3]') t CROSS JOIN npy_rows('X.npy') r ON r.row = t.value WHERE r.{condition}"
     if "?" not in condition:
         assert RACK in error_of(db, sql)

@@ -300,7 +300,7 @@ def opened(db, sql, *arguments):
 
 
 def test_only_what_is_needed_is_opened(db, folder):
-    """Of more than is held in memory for look-ups."""
+    """Of more than is held in memory for lookups."""
     n, length = 300, 4000
     write_parts([np.arange(length) + length * i for i in range(n)])
     db.execute("CREATE TEMP TABLE kept AS SELECT npy_concat('x-*.npy') AS h")

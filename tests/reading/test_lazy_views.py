@@ -247,7 +247,7 @@ GAPS = {
 @pytest.mark.parametrize("nelem", [7, 5000, 400_000])
 @pytest.mark.parametrize("gap", GAPS)
 def test_items_before_one_that_has_no_value_are_read(db, folder, gap, nelem):
-    """And those after it by look-ups, however many are read or held at a time."""
+    """And those after it by lookups, however many are read or held at a time."""
     call, compute, words = GAPS[gap]
     array = np.ones(nelem, "i4")
     at = nelem - 3 if nelem > 7 else 4

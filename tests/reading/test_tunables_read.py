@@ -140,7 +140,7 @@ LOOK_UPS = [
 @pytest.mark.parametrize("n", [8, 2000])
 @pytest.mark.parametrize("container", ["npy", "stored", "deflate"])
 def test_small_arrays_are_looked_up_in_memory(db, folder, n, container):
-    """After a few look-ups, by every way there is."""
+    """After a few lookups, by every way there is."""
     rng = seeded_generator()
     array = rng.integers(0, 1000, n)
     path = str(folder / "a")

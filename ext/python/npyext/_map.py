@@ -20,7 +20,7 @@ from ._load import connect_with_what_loads, load_readonly, method
 NPARTS = 64
 # What a file costs beside its bytes.
 OPEN_NBYTES = 64 * 1024
-# Sizes of at most so many files are looked up; each stands for those after it. Over a network a look-up costs 1 ms.
+# Sizes of at most so many files are looked up; each stands for those after it. Over a network a lookup costs 1 ms.
 MOST_LOOKUPS = 1024
 
 
