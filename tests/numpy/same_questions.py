@@ -346,7 +346,7 @@ def rows(rng, subject):
 
 
 def joined(rng, subject):
-    """Look-ups, which go ways of their own after the fourth."""
+    """Lookups, which go ways of their own after the fourth."""
     source = subject.source
     array = source.arrays[0]
     length = max(1, array.shape[0] if array.ndim else 1)
