@@ -221,7 +221,8 @@ static void test_any_order_of_reads(void **state) {
         for (size_t i = 0; i < sizeof mosts / sizeof mosts[0]; i++) {
             if (!unit_takes(kind + (int)i, first))
                 continue;
-            make_file((size_t)PLAIN_NBYTES / (1 + unit_random() % 2), mosts[i], (kind / 2 + (int)i) % 2 == 1);
+            make_file((size_t)PLAIN_NBYTES / (size_t)(1 + unit_random() % 2), mosts[i],
+                      (kind / 2 + (int)i) % 2 == 1);
             assert_reads_anywhere(unit_rounds(40));
         }
     }
