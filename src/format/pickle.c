@@ -179,12 +179,17 @@ static npyx_status op_float(npyx_pickle *p) {
     return pickle_push_real(p, npyx_number_to_f64(&number));
 }
 
+/* One of too many bytes is refused before they are read, even if they are zeros, which Python never writes.
+ */
 static npyx_status op_counted_long(npyx_pickle *p, int number_nbytes) {
-    size_t nbytes;
+    uint64_t nbytes;
     const uint8_t *bytes;
     npyx_object *made;
-    NPYX_TRY(pickle_take_counted(p, number_nbytes, true, &bytes, &nbytes));
-    NPYX_TRY(npyx_pickle_new_integer(p, bytes, nbytes, &made));
+    NPYX_TRY(pickle_count(p, number_nbytes, true, &nbytes));
+    if (nbytes > NPYX_PICKLE_INTEGER_MOST_NBYTES)
+        return npyx_pickle_fail_digits(p);
+    NPYX_TRY(npyx_pickle_take(p, nbytes, &bytes));
+    NPYX_TRY(npyx_pickle_new_integer(p, bytes, (size_t)nbytes, &made));
     return pickle_push(p, made);
 }
 

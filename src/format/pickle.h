@@ -152,8 +152,10 @@ npyx_status npyx_pickle_new_ascii(npyx_pickle *p, const char *text, size_t nbyte
 /* Bytes, or another kind with a text. */
 npyx_status npyx_pickle_new_bytes(npyx_pickle *p, npyx_object_kind kind, const void *bytes, size_t nbytes,
                                   npyx_object **object);
-/* An integer of nbytes in two's complement, little-endian. NPYX_UNSUPPORTED beyond Python's limit of digits.
- */
+/* Four bits hold more than a digit. */
+enum { NPYX_PICKLE_INTEGER_MOST_NBYTES = (NPYX_OBJECT_MAX_NDIGITS * 4 / 32 + 1) * 4 };
+/* An integer of nbytes in two's complement, little-endian, at most NPYX_PICKLE_INTEGER_MOST_NBYTES.
+ * NPYX_UNSUPPORTED beyond Python's limit of digits. */
 npyx_status npyx_pickle_new_integer(npyx_pickle *p, const uint8_t *bytes, size_t nbytes,
                                     npyx_object **object);
 npyx_status npyx_pickle_fail_digits(const npyx_pickle *p);

@@ -188,9 +188,7 @@ static size_t pickle_digits(uint32_t *words, size_t nwords, char *digits) {
     return ndigits;
 }
 
-enum {
-    PICKLE_VALUES_MAX_WORDS = NPYX_OBJECT_MAX_NDIGITS * 4 / 32 + 1
-}; /* four bits hold more than a digit */
+enum { PICKLE_VALUES_MAX_WORDS = NPYX_PICKLE_INTEGER_MOST_NBYTES / 4 };
 
 npyx_status npyx_pickle_fail_digits(const npyx_pickle *p) {
     return npyx_pickle_fail_unsupported(p, "an integer of more than %d digits", NPYX_OBJECT_MAX_NDIGITS);
@@ -204,8 +202,6 @@ npyx_status npyx_pickle_new_integer(npyx_pickle *p, const uint8_t *bytes, size_t
     while (nbytes > 1 && bytes[nbytes - 1] == (is_negative ? 0xff : 0) &&
            (bytes[nbytes - 2] >= 0x80) == is_negative)
         nbytes--;
-    if (nbytes > sizeof words)
-        return npyx_pickle_fail_digits(p);
     uint64_t low = is_negative ? UINT64_MAX : 0;
     for (size_t i = nbytes; i > 0; i--)
         low = low << 8 | bytes[i - 1];

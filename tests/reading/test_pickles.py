@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import shell
-from expected import counters, error_of
+from expected import counters, error_of, since
 from pickle_files import Holder, arrays_of, joblib_dumps, random_tree
 
 LEFT_NBYTES = 1 << 14  # of an array that is not read with the pickle
@@ -206,6 +206,20 @@ def test_objects_with_what_was_left_in_the_file(db, folder):
     write("x.pkl", pickle.dumps(many))
     assert "the arrays in its items take more than" in error_of(db, "SELECT value FROM npy_elements('x.pkl', 0)")
     assert db.execute("SELECT sum(count) FROM npy_stats('x.pkl') WHERE on_error = 'skip'").fetchone() == (6_000_000,)
+
+
+def test_an_integer_of_megabytes_of_zeros_was_read_whole(db, folder):
+    """It took a second under the sanitizers; Python writes no zeros before an integer's digits."""
+    nbytes = 40_000_000
+    with open("x.pkl", "wb") as file:
+        file.write(b"\x80\x02\x8b" + nbytes.to_bytes(4, "little"))
+        file.truncate(7 + nbytes)
+        file.seek(0, os.SEEK_END)
+        file.write(b".")
+    before = counters(db)
+    assert "LONG4: an integer of more than 4300 digits" in error_of(db, "SELECT * FROM npy_meta('x.pkl')")
+    assert since(db, before)["bytes_read"] < 1 << 20
+    assert pickle.loads(open("x.pkl", "rb").read()) == 0
 
 
 def test_what_is_not_an_array_is_metadata(db, folder):
