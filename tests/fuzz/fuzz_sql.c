@@ -212,15 +212,18 @@ static void bind_all(const run_state *state, sqlite3_stmt *statement) {
 }
 
 /* Whether there is so much that more than a second may be spent on it: items without bytes, which a file may
- * claim as many of as it likes, and what inflates. */
+ * claim as many of as it likes, what inflates, and objects, whose texts may have 8 MiB (docs/safety.md). */
 static bool is_large(const run_state *state) {
     static const double large = 1e6;
     sqlite3_stmt *statement = NULL;
     fuzz_begin_clock(NULL, NULL);
-    fuzz_require(sqlite3_prepare_v2(state->db,
-                                    "SELECT (SELECT total(size) + total(nbytes) FROM npy_meta(?1, 'skip')) + "
-                                    "(SELECT total(size) + total(nbytes) FROM npy_meta(?5, 'skip'))",
-                                    -1, &statement, NULL) == SQLITE_OK);
+    fuzz_require(
+        sqlite3_prepare_v2(state->db,
+                           "SELECT (SELECT total(size) + total(nbytes) FROM npy_meta(?1, 'skip')) + "
+                           "(SELECT total(size) + total(nbytes) FROM npy_meta(?5, 'skip')) + "
+                           "(SELECT total(length(value)) FROM npy_rows(?1) WHERE on_error = 'skip') + "
+                           "(SELECT total(length(value)) FROM npy_rows(?5) WHERE on_error = 'skip')",
+                           -1, &statement, NULL) == SQLITE_OK);
     bind_all(state, statement);
     bool is_large = sqlite3_step(statement) != SQLITE_ROW || sqlite3_column_double(statement, 0) >= large;
     sqlite3_finalize(statement);

@@ -31,6 +31,7 @@ STATEMENTS_OF_FINDINGS = {
     "archive-writer-outlived-its-sink": "INSERT INTO t(name, array) VALUES (?3, ?1), (?4, ?1)CREATE VIRTUAL TABLE temp.t USING npy('g.npz'",
     "dot-of-nothing": "SELECT npy_norm(?1), npy_norm(?1, ?2), npy_dot(?1, ?1), npy_distance(",
     "mean-of-times-far-apart": "SELECT *, argmin, argmax, var, m2, crc32, array_key FROM npy_stats(?1)",
+    "objects-of-megabytes-stacked": "SELECT npy_json(npy_stack(value)) FROM npy_rows(?1)",
     "rows-without-items-converted": "SELECT value FROM npy_rows(?1, '', ?2) WHERE astype = ?3",
 }
 
