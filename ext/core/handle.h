@@ -4,8 +4,8 @@
  *
  * Only npy_file, and the functions that make lazy arrays (source/lazy_array.h), make them. A handle carries a
  * MAC under a secret of its connection, so neither a database nor anyone who passes BLOBs to a query can
- * forge one that names a file. Its contents are not secret. It is
- * plain bytes, and passes through CTEs, sorting and temporary tables like any value.
+ * forge one that names a file. Its contents are not secret. It is plain bytes, and passes through CTEs,
+ * sorting and temporary tables like any value.
  */
 #ifndef NPYEXT_HANDLE_H
 #define NPYEXT_HANDLE_H
