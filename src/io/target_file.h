@@ -8,10 +8,11 @@
  *                                      were replaced and may have to come back
  *     .out.npy.0123456789cc.npyext     name 33: the latter, where the file system cannot exchange names
  *
- * All are derived from the path, so what a crash left is found without listing the folder. They are used in
- * order, so looking at the first few shows whether there is anything to sweep. The lock's file exists only
- * while a writer publishes, from preparation to the end of its commit. Only the lock's holder gives the path
- * to a file, or removes a name that is not its own.
+ * All are derived from the path, so what a crash left is found without listing the folder: every writer looks
+ * all of them up. (The first few would not do: of several writers at once, those with the first names may end
+ * well, and the one with the fourth be killed.) The lock's file exists only while a writer publishes, from
+ * preparation to the end of its commit. Only the lock's holder gives the path to a file, or removes a name
+ * that is not its own.
  */
 #ifndef NPYX_TARGET_FILE_H
 #define NPYX_TARGET_FILE_H
@@ -22,7 +23,6 @@
 enum {
     NPYX_TARGET_NNAMES = 32, /* of files */
     NPYX_TARGET_KEPT = NPYX_TARGET_NNAMES + 1,
-    NPYX_TARGET_NLOOKS = 3, /* how many names are checked for what a crash left */
     NPYX_TARGET_NAME_NBYTES = 256,
     NPYX_TARGET_WAIT_SECONDS = 10 /* for the lock */
 };

@@ -239,7 +239,7 @@ void npyx_target_sweep(int folder, const char *name) {
     char beside[NPYX_TARGET_NAME_NBYTES];
     npyx_stat found;
     bool is_there = false;
-    for (int i = 0; i <= NPYX_TARGET_NLOOKS && !is_there; i++) {
+    for (int i = 0; i <= NPYX_TARGET_KEPT && !is_there; i++) {
         npyx_target_name(name, i, beside);
         is_there = fstatat(folder, beside, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode);
     }

@@ -10,8 +10,7 @@ whose order tells what came before what; a COMMIT has happened at some moment be
 - a transaction whose COMMIT said OK is there afterwards, unless one that replaces came later; its row in the database, too;
 - rows of a transaction that was rolled back or refused are nowhere;
 - no writer is told of anything but that another one adds to the file, or has replaced it;
-- nothing is left beside the paths, but by writers that were killed, and that the next writer removes (where there are no
-  files without names: one that comes across it).
+- nothing is left beside the paths, but by writers that were killed, and that the next writer removes.
 
 With --mix they also write files that nobody replaces, in all other modes (writers_mix.py), and are stopped for a while.
 """
@@ -43,7 +42,7 @@ import shell  # noqa: E402
 import writers_mix  # noqa: E402
 
 # Before each of these calls a process sleeps now and then; also after them, when what they have done can be seen. And
-# file systems that have no files without names, or cannot exchange two names.
+# a file system that cannot exchange two names.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -58,13 +57,12 @@ SHIM = r"""
 
 static uint64_t state;
 static long one_in, longest_us;
-static int has_no_nameless, has_no_renameat2;
+static int has_no_renameat2;
 
-void delays_arm(uint64_t seed, long n, long us, int no_nameless, int no_renameat2) {
+void delays_arm(uint64_t seed, long n, long us, int no_renameat2) {
     state = seed * 2 + 1;
     one_in = n;
     longest_us = us;
-    has_no_nameless = no_nameless;
     has_no_renameat2 = no_renameat2;
 }
 
@@ -124,14 +122,12 @@ int openat(int folder, const char *path, int flags, ...) {
     mode_t mode = 0;
     if (real == NULL)
         real = (int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat");
-    if (flags & (O_CREAT | O_TMPFILE)) {
+    if (flags & O_CREAT) {
         va_list more;
         va_start(more, flags);
         mode = va_arg(more, mode_t);
         va_end(more);
     }
-    if (has_no_nameless && (flags & O_TMPFILE) == O_TMPFILE)
-        return errno = EOPNOTSUPP, -1;
     pause_now_and_then();
     return real(folder, path, flags, mode);
 }
@@ -415,9 +411,9 @@ class Round:
     def __init__(self, folder, options, delays, rng):
         self.folder, self.options, self.delays, self.rng = folder, options, delays, rng
         self.writers, self.nwriters, self.nkilled = {}, 0, 0
-        # how many calls are delayed, and by how much at most; whether the file system is one of the poorer ones
+        # how many calls are delayed, and by how much at most; whether the file system is a poorer one
         longest_us = int(options.delay_ms * rng.choice([30, 300, 1000]))
-        self.system = (rng.choice([1, 3, 10]), max(longest_us, 1), int(rng.random() < 0.2), int(rng.random() < 0.2))
+        self.system = (rng.choice([1, 3, 10]), max(longest_us, 1), int(rng.random() < 0.2))
         os.chdir(folder)
         np.save("out.npy", np.stack([part(FIRST["out.npy"])]))
         np.savez("out.npz", **{"0_2_0": part(FIRST["out.npz"])})
@@ -504,8 +500,7 @@ class Round:
             db.execute(f"SELECT * FROM npy_write('{path}', (SELECT {made}))").fetchall()
         db.close()
         left = glob.glob(".out.*.npyext")
-        has_nameless = not self.system[2]  # else names are looked at one by one when the first one is taken
-        assert not left or not has_nameless, f"the next writer has left {left}"
+        assert not left, f"the next writer has left {left}"
         return log
 
     def close(self):
@@ -526,7 +521,7 @@ def run_rounds(options):
     delays = None
     if options.delay_ms > 0:
         delays = ctypes.CDLL(os.environ["TWO_WRITERS_SHIM"])
-        delays.delays_arm.argtypes = [ctypes.c_uint64, ctypes.c_long, ctypes.c_long, ctypes.c_int, ctypes.c_int]
+        delays.delays_arm.argtypes = [ctypes.c_uint64, ctypes.c_long, ctypes.c_long, ctypes.c_int]
     rng, end_time = random.Random(options.seed), time.monotonic() + options.seconds
     totals = collections.Counter()
     while time.monotonic() < end_time:

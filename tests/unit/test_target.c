@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "io/target_file.h"
+#include "rounds.h"
 #include "unit_host.h"
 
 /* Nothing but array files is replaced. */
@@ -301,20 +302,49 @@ static void test_the_longest_name(void **state) {
 
 static void test_stale_names_are_swept(void **state) {
     (void)state;
-    char beside[NPYX_TARGET_NAME_NBYTES], other[NPYX_TARGET_NAME_NBYTES];
-    for (int i = 0; i <= NPYX_TARGET_NNAMES; i += 8) { /* the lock's, and those of files */
-        npyx_target_name("out.npy", i, beside);
-        put(beside, "what a crash left");
-    }
+    char other[NPYX_TARGET_NAME_NBYTES], expected[2000];
     npyx_target_name("other.npy", 0, other);
     put(other, "of another file");
     put(".out.npy", "not ours");
     put(".out.npy.notes.npyext", "nor this");
-    publish("out.npy", ARRAY "new");
-    assert_contents("out.npy", ARRAY "new");
-    char expected[2000];
     snprintf(expected, sizeof expected, "%s .out.npy .out.npy.notes.npyext out.npy", other);
-    assert_names(expected);
+    unit_start_random();
+    for (int i = 0; i <= NPYX_TARGET_KEPT;
+         i++) { /* the lock's, and those of files: each alone, and some more */
+        uint64_t more = i % 2 == 0 ? 0 : unit_random() & unit_random();
+        for (int j = 0; j <= NPYX_TARGET_KEPT; j++) {
+            char beside[NPYX_TARGET_NAME_NBYTES];
+            npyx_target_name("out.npy", j, beside);
+            if (j == i || (more >> j & 1) != 0)
+                put(beside, "what a crash left");
+        }
+        publish("out.npy", ARRAY "new");
+        assert_contents("out.npy", ARRAY "new");
+        assert_names(expected);
+    }
+}
+
+/* Of four writers the one with the fourth name was killed after the others had ended: the next writers looked
+ * only for the first three names, and left it. */
+static void test_a_name_that_was_left_after_lower_ones_are_gone(void **state) {
+    (void)state;
+    npyx_target targets[4];
+    for (int i = 0; i < 3; i++)
+        open_target(&targets[i], NPYX_TARGET_NEW, "out.npy");
+    pid_t child = fork();
+    if (child == 0) {
+        open_target(&targets[3], NPYX_TARGET_NEW, "out.npy");
+        _exit(7);
+    }
+    int status = 0;
+    char names[1000];
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    for (int i = 0; i < 3; i++)
+        npyx_target_abandon(&targets[i]);
+    assert_int_equal(list_folder(names, sizeof names), 1);
+    publish("out.npy", ARRAY "new");
+    assert_names("out.npy");
 }
 
 /* Neither a new file, nor what one has taken the place of. */
@@ -809,6 +839,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_permissions_are_needed, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_the_longest_name, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_stale_names_are_swept, open_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_a_name_that_was_left_after_lower_ones_are_gone, open_folder,
+                                        remove_folder),
         cmocka_unit_test_setup_teardown(test_living_names_are_not_swept, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_who_publishes_is_waited_for, open_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_what_was_not_seen_is_not_replaced, open_folder, remove_folder),
