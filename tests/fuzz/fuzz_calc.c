@@ -2,9 +2,14 @@
  * however they are read. */
 #include "fuzz.h"
 
-/* Items of more than one block, but not so many that a hundred operations on halves, each of which is
- * converted for each of them, would take a second under sanitizers. */
-enum { MAX_NOPERANDS = 4, MAX_NELEM = 12500, NREADS = 4 };
+/* Items of more than one block; but the longer the text, the fewer: hundreds of operations on halves, each of
+ * which is converted for each of them, would take a second under sanitizers. */
+enum {
+    MAX_NOPERANDS = 4,
+    MAX_NELEM = 12500,
+    MAX_WORK = MAX_NELEM * 100 /* times the text's bytes */,
+    NREADS = 4
+};
 
 typedef struct operand_file {
     npyx_dtype dtype;
@@ -94,7 +99,7 @@ static void check_items(const npyx_calc *calc, operand_file *files, int nfiles, 
     fuzz_require(ndim >= 0 && ndim <= NPYX_MAX_NDIM && dtype.itemsize > 0 && npyx_dtype_is_native(&dtype));
     for (int axis = 0; axis < ndim; axis++)
         nelem *= shape[axis];
-    if (nelem > MAX_NELEM)
+    if (nelem > MAX_NELEM || nelem * (int64_t)text_nbytes > MAX_WORK)
         return;
     npyx_source *sources[MAX_NOPERANDS] = {NULL};
     for (int i = 0; i < nfiles; i++) {
