@@ -38,7 +38,9 @@ static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_err
         npyx_reader_init(&rows->reader, selection->payload, view, npyext_max_nbytes(scan->connection));
         rows->needs_swap = npyx_element_needs_swap(npyext_selection_dtype(selection));
     }
-    NPYX_TRY(npyext_value_filter_check_rows(&items->filter, view, npyext_selection_dtype(selection), error));
+    if (items->filter.nterms > 0)
+        NPYX_TRY(
+            npyext_value_filter_check_rows(&items->filter, view, npyext_selection_dtype(selection), error));
     NPYX_TRY(npyext_items_begin_array(items, rows_item_ndim(view),
                                       items->filter.nterms > 0 && view->ndim <= 1, error));
     npyext_range wanted = npyext_range_indices(rows->range, view);

@@ -30,20 +30,6 @@ void npyext_constants_clear(npyext_constants *constants);
 npyx_status npyext_constants_take(npyext_constants *constants, const npyext_request *request,
                                   const npyext_plan *plan, int value_column, npyx_error *error);
 
-/* The same; inline, since most lookups of a join compare with numbers, and take some 100 ns. */
-static inline npyx_status npyext_constants_read(npyext_constants *constants, const npyext_request *request,
-                                                const npyext_plan *plan, int value_column,
-                                                npyx_error *error) {
-    bool has_any = constants->list.nbytes > 0;
-    for (int i = 0; i < plan->nterms && !has_any; i++) {
-        if (plan->terms[i].is_judged) {
-            int type = sqlite3_value_type(request->argv[i]);
-            has_any = type != SQLITE_INTEGER && type != SQLITE_FLOAT;
-        }
-    }
-    return has_any ? npyext_constants_take(constants, request, plan, value_column, error) : NPYX_OK;
-}
-
 /* Judges them by an array; is_json: its values are JSON. NPYX_INVALID if they do not fit, and the array is
  * the only one. */
 npyx_status npyext_constants_check(npyext_constants *constants, const npyx_dtype *dtype, bool is_json,

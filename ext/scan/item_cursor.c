@@ -72,6 +72,7 @@ static bool read_term(npyext_value_filter *filter, npyext_value_term *term, int 
 static void value_filter_read(npyext_value_filter *filter, const npyext_plan *plan,
                               npyext_value_columns columns, sqlite3_value **argv) {
     filter->nterms = 0;
+    filter->is_asked = false;
     npyx_buffer_reset(&filter->operands);
     npyx_buffer_reset(&filter->texts);
     filter->ntexts = 0;
@@ -81,6 +82,7 @@ static void value_filter_read(npyext_value_filter *filter, const npyext_plan *pl
                                                : column == columns.imag ? NPYX_IMAGINARY_PART
                                                                         : NPYX_WHOLE};
         bool is_of_value = column == columns.value || term.component != NPYX_WHOLE;
+        filter->is_asked |= is_of_value;
         if (is_of_value && !plan->terms[i].is_only_judged &&
             read_term(filter, &term, plan->terms[i].op, argv[i]))
             filter->terms[filter->nterms++] = term;
@@ -366,12 +368,17 @@ npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *requ
     items->position = -1;              /* xNext follows */
     items->step_nbytes = items->block_end = items->plain_end = 0;
     NPYX_TRY(npyext_cursor_begin(cursor, request, error));
-    items->nlookups = cursor->selection.is_open ? items->nlookups + 1 : 0;
-    NPYX_TRY(npyext_constants_read(&items->constants, request, &cursor->scan.plan,
-                                   items->methods->columns.value, error));
+    const npyext_plan *plan = &cursor->scan.plan;
+    bool is_lookup = cursor->selection.is_open; /* by the plan of the call before */
+    items->nlookups = is_lookup ? items->nlookups + 1 : 0;
     items->methods->read_terms(items, request->argv);
-    items->window = npyext_plan_window(&cursor->scan.plan, request->argv);
-    value_filter_read(&items->filter, &cursor->scan.plan, items->methods->columns, request->argv);
+    items->window = npyext_plan_window(plan, request->argv);
+    /* Other constants than those of values, which may be in a list, stay as they are while a query runs. */
+    if (is_lookup && !items->filter.is_asked)
+        return NPYX_OK;
+    npyext_value_columns columns = items->methods->columns;
+    NPYX_TRY(npyext_constants_take(&items->constants, request, plan, columns.value, error));
+    value_filter_read(&items->filter, plan, columns, request->argv);
     return NPYX_OK;
 }
 

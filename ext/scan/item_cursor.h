@@ -38,6 +38,7 @@ typedef struct npyext_value_term {
 } npyext_value_term;
 
 typedef struct npyext_value_filter {
+    bool is_asked; /* the plan compares values; of these comparisons nterms can be judged */
     int nterms;
     npyext_value_term terms[NPYEXT_MAX_TERMS];
     npyx_buffer operands; /* of lists */

@@ -400,6 +400,7 @@ void npyext_take_window(sqlite3_index_info *info, npyext_plan *plan) {
         if (!is_window(op) || !info->aConstraint[i].usable)
             continue;
         plan->terms[plan->nterms++] = (npyext_term){.column = NPYEXT_NO_COLUMN, .op = (unsigned char)op};
+        plan->has_window = true;
         info->aConstraintUsage[i].argvIndex = plan->nterms;
         /* Before 3.46, that makes a UNION ALL lose rows. */
         bool is_skipped = op == SQLITE_INDEX_CONSTRAINT_OFFSET && sqlite3_libversion_number() >= 3046000;
@@ -415,7 +416,7 @@ static int64_t window_count_of(sqlite3_value *value, int64_t if_negative) {
     return range.low > range.high ? if_negative : range.low;
 }
 
-npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv) {
+npyext_window npyext_plan_take_window(const npyext_plan *plan, sqlite3_value **argv) {
     int64_t limit_nrows = INT64_MAX, offset_nrows = 0;
     for (int i = 0; i < plan->nterms; i++) {
         if (plan->terms[i].column != NPYEXT_NO_COLUMN)

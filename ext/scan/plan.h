@@ -253,6 +253,7 @@ typedef struct npyext_plan {
     int needs;
     npyext_order order;
     bool names_source; /* the query uses the column of a source, but the plan does not give it */
+    bool has_window;   /* a term is LIMIT or OFFSET */
     int nterms;
     npyext_term terms[NPYEXT_MAX_TERMS];
     uint64_t used; /* a bit for each column that the query uses; the last one stands for all from 63 on */
@@ -288,7 +289,10 @@ typedef struct npyext_window {
 } npyext_window;
 
 /* The window of an xFilter call: everything if LIMIT and OFFSET are not in the plan. */
-npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv);
+npyext_window npyext_plan_take_window(const npyext_plan *plan, sqlite3_value **argv);
+static inline npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv) {
+    return plan->has_window ? npyext_plan_take_window(plan, argv) : (npyext_window){.nrows = INT64_MAX};
+}
 
 /* Adds to a plan what it can use of LIMIT and OFFSET. Call it after all other constraints and the order. */
 void npyext_take_window(sqlite3_index_info *info, npyext_plan *plan);
