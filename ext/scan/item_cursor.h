@@ -152,8 +152,8 @@ npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error);
 npyx_status npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool is_filtered,
                                      npyx_error *error);
 
-/* Call it before a block is read: it tells the connection that work begins, but only once in each call of
- * SQLite's, or a loop over blocks could never be interrupted. */
+/* Call it before a block is read: it tells the connection that work begins, but at most once in each call of
+ * SQLite's, or a loop over blocks could never be interrupted; and only in some of many lookups. */
 void npyext_items_get_underway(npyext_item_cursor *items);
 
 /* Sets *converted to the first *nrows rows of a block as SQL gets them: as they are, or converted by astype.
