@@ -214,6 +214,11 @@ npyx_status npyx_archive_entry_asked_for(npyx_archive *archive, int64_t index, n
     if (count == 0)
         return npyx_fail(error, NPYX_NOT_FOUND, -1,
                          "there is no array number %" PRId64 ": the file holds none", index);
+    if (count == 1 && archive->format == NPYX_FORMAT_NPY)
+        return npyx_fail(error, NPYX_NOT_FOUND, -1,
+                         "there is no array number %" PRId64
+                         ": a .npy has only number 0; give '' here, and other arguments after it",
+                         index);
     if (count == 1)
         return npyx_fail(error, NPYX_NOT_FOUND, -1,
                          "there is no array number %" PRId64 " (there is only number 0)", index);

@@ -108,7 +108,7 @@ STATEMENTS = {
     "is a .tar file, not a .ten; tar_members lists it": "SELECT * FROM ten_arrays('wds/train-000000.tar')",
     "is a .npz file, not a .tar; npy_meta lists it": "SELECT * FROM tar_members('w.npz')",
     "is a .npy file, not an .npz; npy_meta lists it": "SELECT * FROM npz_members('X.npy')",
-    "there is no array number 1 (there is only number 0)": "SELECT * FROM npy_stats('X.npy', 1)",
+    "there is no array number 1: a .npy has only number 0; give '' here, and other arguments after it": "SELECT * FROM npy_stats('X.npy', 1)",
     "rows are JSON here (shape [6,4]); compare elements with npy_elements, or choose a column with the slice ':, 0'": (
         "SELECT * FROM npy_rows('X.npy') WHERE value > 1"
     ),
