@@ -89,6 +89,18 @@ def test_lists(db):
     assert db.execute(listed, (dates, json.dumps(["2023-06-01", *(f"day {i}" for i in range(200))]))).fetchall() == [(0,)]  # nobody has written so many
 
 
+def test_each_lookup_has_a_list_of_its_own(db):
+    """Where a list comes from a subquery about another table's row, the array stays open and the list changes."""
+    dates = npy_bytes(np.array(["2023-06-01", "2023-06-02"], "M8[D]"))
+    sql = "SELECT k, row FROM {0} CROSS JOIN npy_rows(?) ON row < 9 AND value IN (SELECT t FROM {0} AS l WHERE l.k = {0}.k) ORDER BY k"
+    db.execute("CREATE TABLE days AS SELECT 1 AS k, '2023-06-01' AS t UNION ALL SELECT 2, '2023-06-02'")
+    db.execute("CREATE TABLE numbers AS SELECT 1 AS k, 7 AS t UNION ALL SELECT 2, 5")
+    assert db.execute(sql.format("days"), (dates,)).fetchall() == [(1, 0), (2, 1)]
+    assert db.execute(sql.format("numbers"), (npy_bytes(np.array([5, 6, 7])),)).fetchall() == [(1, 2), (2, 0)]
+    db.execute("INSERT INTO days VALUES (3, '2023-6-3')")
+    assert "'2023-6-3' is not one" in error_of(db, sql.format("days"), dates)
+
+
 def test_over_several_arrays_one_of_which_can_have_the_text(db, folder):
     np.save("a.npy", np.array(["2023-06-01", "2023-06-02"], "M8[D]"))
     np.save("b.npy", np.array(["2023-06-01"], "M8[ns]"))
