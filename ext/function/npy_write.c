@@ -98,8 +98,7 @@ static npyx_status check_arguments(const npyext_argument *target, const npyext_a
     if (array->type != SQLITE_BLOB)
         return npyx_refuse(error,
                            "npy_write: the array is %s; it must be a BLOB, as npy_from_json('[1, 2]') makes, "
-                           "or a handle from "
-                           "npy_file",
+                           "or a handle from npy_file",
                            array->type == SQLITE_TEXT ? "a TEXT" : "a number");
     return NPYX_OK;
 }

@@ -257,7 +257,7 @@ npyx_status npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool i
 }
 
 void npyext_items_get_underway(npyext_item_cursor *items) {
-    enum { NLOOKUPS_PER_CLOCK = 16 }; /* a short lookup takes hardly longer than beginning anew */
+    enum { NLOOKUPS_PER_CLOCK = 16 }; /* a clock and shared counters are a tenth of a lookup */
     if (!items->is_underway && items->nlookups % NLOOKUPS_PER_CLOCK == 0)
         npyext_connection_begin(items->base.scan.connection);
     items->is_underway = true;

@@ -288,7 +288,8 @@ typedef struct npyext_window {
     int64_t nrows;    /* how many will be asked for after that, or fewer; INT64_MAX: not known */
 } npyext_window;
 
-/* The window of an xFilter call: everything if LIMIT and OFFSET are not in the plan. */
+/* The window of an xFilter call; take_window if LIMIT or OFFSET is in the plan, without which it is
+ * everything. */
 npyext_window npyext_plan_take_window(const npyext_plan *plan, sqlite3_value **argv);
 static inline npyext_window npyext_plan_window(const npyext_plan *plan, sqlite3_value **argv) {
     return plan->has_window ? npyext_plan_take_window(plan, argv) : (npyext_window){.nrows = INT64_MAX};

@@ -309,9 +309,10 @@ static void test_stale_names_are_swept(void **state) {
     put(".out.npy.notes.npyext", "nor this");
     snprintf(expected, sizeof expected, "%s .out.npy .out.npy.notes.npyext out.npy", other);
     unit_start_random();
-    for (int i = 0; i <= NPYX_TARGET_KEPT;
-         i++) { /* the lock's, and those of files: each alone, and some more */
-        uint64_t more = i % 2 == 0 ? 0 : unit_random() & unit_random();
+    /* the lock's, and those of files: each alone, and then with some more */
+    for (int turn = 0; turn < 2 * (NPYX_TARGET_KEPT + 1); turn++) {
+        int i = turn / 2;
+        uint64_t more = turn % 2 == 0 ? 0 : unit_random() & unit_random();
         for (int j = 0; j <= NPYX_TARGET_KEPT; j++) {
             char beside[NPYX_TARGET_NAME_NBYTES];
             npyx_target_name("out.npy", j, beside);
