@@ -9,6 +9,14 @@
 /* Interrupts are thus noticed within 10 ms; asking this often costs half a percent. */
 static const int64_t PROBE_INTERVAL_NS = 5 * 1000 * 1000;
 
+/* Linux has a clock that goes on at each timer tick, after 10 ms at most, and takes a quarter of the time to
+ * read: lookups read it often. */
+#if defined(__linux__) && defined(CLOCK_MONOTONIC_COARSE)
+static const clockid_t PROBE_CLOCK = CLOCK_MONOTONIC_COARSE;
+#else
+static const clockid_t PROBE_CLOCK = CLOCK_MONOTONIC;
+#endif
+
 static void *resize(void *ctx, void *block, size_t nbytes) {
     (void)ctx;
     return sqlite3_realloc64(block, nbytes); /* frees for 0 bytes, as the host's contract demands */
@@ -16,7 +24,7 @@ static void *resize(void *ctx, void *block, size_t nbytes) {
 
 static int64_t now_ns(void) {
     struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+    if (clock_gettime(PROBE_CLOCK, &now) != 0)
         return 0;
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }

@@ -174,7 +174,9 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
     elements_cursor *elements = (elements_cursor *)items;
     npyext_selection *selection = &items->base.selection;
     const npyext_plan *plan = &items->base.scan.plan;
-    NPYX_TRY(npyext_value_filter_check(&items->filter, npyext_selection_dtype(selection), error));
+    bool is_judged = is_again && !items->filter.is_asked;
+    if (!is_judged)
+        NPYX_TRY(npyext_value_filter_check(&items->filter, npyext_selection_dtype(selection), error));
     if (is_again && (plan->needs & NPYEXT_NEEDS_ITEMS) != 0)
         NPYX_TRY(npyx_source_hold(&selection->payload, items->nlookups, NPYX_HELD_NBYTES, error));
     elements->is_seeking = elements->is_seeking && is_again;
@@ -183,7 +185,8 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
         begin_look_up(elements);
     else
         begin_walk(elements);
-    NPYX_TRY(npyext_items_begin_array(items, 0, true, error));
+    if (!is_judged)
+        NPYX_TRY(npyext_items_begin_array(items, 0, true, error));
     skip(elements);
     if (items->is_filtered && selection->astype == NULL)
         npyx_reader_set_work(&elements->blocks.reader, npyext_value_filter_work(&items->filter));
@@ -194,7 +197,7 @@ static npyx_status elements_begin(npyext_item_cursor *items, bool is_again, npyx
 static npyx_status elements_read_block(elements_cursor *elements, npyx_error *error) {
     npyext_item_cursor *items = &elements->items;
     npyx_blocks *blocks = &elements->blocks;
-    npyext_items_get_underway(items);
+    NPYX_TRY(npyext_items_get_underway(items, error));
     NPYX_TRY(npyx_blocks_next(blocks, error));
     const int64_t nskipped = elements->block_nskipped;
     int64_t nelem = blocks->nelem - nskipped;

@@ -13,8 +13,10 @@ typedef struct rows_cursor {
     int64_t last;             /* of those rows, the last in the open array */
     npyx_reader reader;
     bool goes_on; /* from the row after the block of the last lookup: rows after these will be wanted, too */
+    bool may_read_on; /* rows that were not asked for may be read, too */
+    bool may_hold;    /* all rows may be read into memory for many lookups */
     bool needs_swap;
-    int64_t raw_nbytes; /* of an item, if its bytes in the block are its `data`; otherwise 0 */
+    int64_t raw_nbytes; /* of a row, if its bytes in the reader's block are its `data`; otherwise 0 */
     npyx_buffer npy;    /* a row as a .npy: the header, which all rows of the array share, and then the row */
     size_t header_nbytes; /* 0: not made yet */
 } rows_cursor;
@@ -24,34 +26,46 @@ static int rows_item_ndim(const npyx_view *view) {
     return view->ndim <= 1 ? 0 : view->ndim - 1;
 }
 
+/* What stays as it is for all lookups in the open array. */
+static void rows_begin_array(rows_cursor *rows) {
+    npyext_selection *selection = &rows->items.base.selection;
+    const npyext_scan *scan = &rows->items.base.scan;
+    const npyx_dtype *dtype = npyext_selection_dtype(selection);
+    npyx_reader *reader = &rows->reader;
+    if (scan->plan.order != NPYEXT_OWN_ORDER)
+        npyx_view_orient(&selection->view, 1, scan->plan.order == NPYEXT_DESCENDING);
+    npyx_reader_clear(reader);
+    npyx_reader_init(reader, selection->payload, &selection->view, npyext_max_nbytes(scan->connection));
+    rows->needs_swap = npyx_element_needs_swap(dtype);
+    bool is_raw = selection->astype == NULL && !rows->needs_swap && !dtype->has_objects;
+    rows->raw_nbytes = is_raw && reader->row_nbytes <= INT32_MAX ? reader->row_nbytes : 0;
+    rows->header_nbytes = 0;
+    /* Converting or making items that were not asked for could fail. */
+    rows->may_read_on = selection->astype == NULL && !selection->payload->has_gaps;
+    rows->may_hold =
+        rows->may_read_on && reader->row_nbytes > 0 && reader->nrows <= NPYX_HELD_NBYTES / reader->row_nbytes;
+}
+
 /* Goes before the first wanted row of the open array. */
 static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_error *error) {
     rows_cursor *rows = (rows_cursor *)items;
-    npyext_selection *selection = &items->base.selection;
-    const npyext_scan *scan = &items->base.scan;
-    npyx_view *view = &selection->view;
-    if (!is_again) {
-        rows->header_nbytes = 0;
-        if (scan->plan.order != NPYEXT_OWN_ORDER)
-            npyx_view_orient(view, 1, scan->plan.order == NPYEXT_DESCENDING);
-        npyx_reader_clear(&rows->reader);
-        npyx_reader_init(&rows->reader, selection->payload, view, npyext_max_nbytes(scan->connection));
-        rows->needs_swap = npyx_element_needs_swap(npyext_selection_dtype(selection));
-    }
-    if (items->filter.nterms > 0)
+    const npyext_selection *selection = &items->base.selection;
+    const npyx_view *view = &selection->view;
+    if (!is_again)
+        rows_begin_array(rows);
+    if (!is_again || items->filter.is_asked) {
         NPYX_TRY(
             npyext_value_filter_check_rows(&items->filter, view, npyext_selection_dtype(selection), error));
-    NPYX_TRY(npyext_items_begin_array(items, rows_item_ndim(view),
-                                      items->filter.nterms > 0 && view->ndim <= 1, error));
+        NPYX_TRY(npyext_items_begin_array(items, rows_item_ndim(view),
+                                          items->filter.nterms > 0 && view->ndim <= 1, error));
+    }
     npyext_range wanted = npyext_range_indices(rows->range, view);
     int64_t nrows = wanted.low <= wanted.high ? wanted.high - wanted.low + 1 : 0;
     int64_t nskipped = items->window.nskipped < nrows ? items->window.nskipped : nrows;
     items->position = items->block_end = wanted.low + nskipped;
     items->window.nskipped -= nskipped;
     rows->last = wanted.high;
-    /* Converting or making items that were not asked for could fail. */
-    rows->goes_on = is_again && rows->reader.nrows_read > 0 && selection->astype == NULL &&
-                    !rows->reader.source->has_gaps &&
+    rows->goes_on = is_again && rows->may_read_on && rows->reader.nrows_read > 0 &&
                     items->position == rows->reader.first_row + rows->reader.nrows_read;
     npyx_reader_expect(&rows->reader, rows->goes_on ? INT64_MAX : items->window.nrows);
     if (items->is_filtered && selection->astype == NULL)
@@ -64,12 +78,8 @@ static npyx_status rows_read_block(rows_cursor *rows, npyx_error *error) {
     npyx_reader *reader = &rows->reader;
     npyext_item_cursor *items = &rows->items;
     const uint8_t *converted;
-    /* Converting or making all of an array could fail for an item that was not asked for. */
-    bool is_held = items->nlookups >= NPYX_HELD_FROM_NLOOKUPS && reader->row_nbytes > 0 &&
-                   items->base.selection.astype == NULL && !reader->source->has_gaps &&
-                   reader->nrows <= NPYX_HELD_NBYTES / reader->row_nbytes;
-    npyext_items_get_underway(items);
-    if (is_held)
+    NPYX_TRY(npyext_items_get_underway(items, error));
+    if (rows->may_hold && items->nlookups >= NPYX_HELD_FROM_NLOOKUPS)
         NPYX_TRY(npyx_reader_fill_all(reader, error));
     else
         NPYX_TRY(npyx_reader_fill(reader, items->position,
@@ -97,8 +107,6 @@ static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error)
     int64_t block_end = reader->first_row + reader->nrows_read;
     items->step_nbytes = astype == NULL ? reader->row_nbytes : reader->row_nelem * astype->itemsize;
     items->item = block + (items->position - reader->first_row) * items->step_nbytes;
-    bool is_raw = !rows->needs_swap && !npyext_selection_dtype(&items->base.selection)->has_objects;
-    rows->raw_nbytes = is_raw && items->step_nbytes <= INT32_MAX ? items->step_nbytes : 0;
     items->block_end = block_end <= rows->last ? block_end : rows->last + 1;
     items->plain_end = items->is_filtered ? 0 : items->block_end;
     if (!items->is_filtered)

@@ -246,8 +246,6 @@ npyx_status npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool i
                                      npyx_error *error) {
     npyext_scan *scan = &items->base.scan;
     const npyx_dtype *dtype = npyext_selection_dtype(&items->base.selection);
-    items->position = items->block_end = items->plain_end = 0;
-    items->fault.status = NPYX_OK;
     items->plain_type = ndim > 0 ? NPYX_NTYPES : npyext_plain_type(dtype);
     items->base.scratch.limit_nbytes = npyext_max_nbytes(scan->connection);
     if (is_filtered)
@@ -256,11 +254,15 @@ npyx_status npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool i
     return npyext_constants_check(&items->constants, dtype, ndim > 0, npyext_scan_is_single(scan), error);
 }
 
-void npyext_items_get_underway(npyext_item_cursor *items) {
+npyx_status npyext_items_get_underway(npyext_item_cursor *items, npyx_error *error) {
     enum { NLOOKUPS_PER_CLOCK = 16 }; /* a clock and shared counters are a tenth of a lookup */
-    if (!items->is_underway && items->nlookups % NLOOKUPS_PER_CLOCK == 0)
-        npyext_connection_begin(items->base.scan.connection);
+    npyext_connection *connection = items->base.scan.connection;
+    if (items->is_underway)
+        return npyx_poll(&connection->host, error);
+    if (items->nlookups % NLOOKUPS_PER_CLOCK == 0)
+        npyext_connection_begin(connection);
     items->is_underway = true;
+    return NPYX_OK;
 }
 
 npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block, int64_t row_nelem,
@@ -309,6 +311,7 @@ static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
         NPYX_TRY(status);
     }
     items->is_begun = true;
+    items->fault.status = NPYX_OK;
     return items->methods->begin(items, is_again, error);
 }
 

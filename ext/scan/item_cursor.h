@@ -97,8 +97,9 @@ typedef struct npyext_item_methods {
     void (*read_terms)(npyext_item_cursor *items, sqlite3_value **argv);
     /* Whether the current item is wanted; called if is_checked is set. NULL: always. */
     bool (*is_wanted)(const npyext_item_cursor *items);
-    /* Goes before the first item that is wanted of the selection's array. is_again: the array was begun
-     * before, and only the range or the filter has changed. */
+    /* Goes before the first item that is wanted of the selection's array: sets position and block_end.
+     * is_again: the array was begun before, and only the range has changed or, if filter.is_asked, the
+     * filter. */
     npyx_status (*begin)(npyext_item_cursor *items, bool is_again, npyx_error *error);
     /* Makes the block that contains position, or the next one, the current block; NPYX_DONE after the
      * last. */
@@ -152,9 +153,10 @@ npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error);
 npyx_status npyext_items_begin_array(npyext_item_cursor *items, int ndim, bool is_filtered,
                                      npyx_error *error);
 
-/* Call it before a block is read: it tells the connection that work begins, but at most once in each call of
- * SQLite's, or a loop over blocks could never be interrupted; and only in some of many lookups. */
-void npyext_items_get_underway(npyext_item_cursor *items);
+/* Call it before a block is read. Before the first in each call of SQLite's it tells the connection that work
+ * begins, in some of many lookups; before the others it polls the host, so that a loop over blocks can be
+ * interrupted. */
+npyx_status npyext_items_get_underway(npyext_item_cursor *items, npyx_error *error);
 
 /* Sets *converted to the first *nrows rows of a block as SQL gets them: as they are, or converted by astype.
  * Each row has row_nelem items; first is the number, in the view, of the block's first item (not row), for

@@ -190,6 +190,7 @@ static npyx_status value_next(npyext_array_value *value, const npyx_view *view, 
         npyx_reader_init(reader, source, view, npyext_max_nbytes(value->connection));
     }
     int64_t row = reader->first_row + reader->nrows_read;
+    NPYX_TRY(npyx_poll(reader->host, error));
     return row == reader->nrows ? NPYX_DONE : npyx_reader_fill(reader, row, INT64_MAX, error);
 }
 

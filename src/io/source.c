@@ -329,9 +329,6 @@ static npyx_status range_read(npyx_source *source, int64_t off, void *bytes, siz
 static npyx_status range_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
                                 npyx_error *error) {
     range_source *range = (range_source *)source;
-    *bytes = NULL;
-    if (range->base.parent->ops->borrow == NULL)
-        return NPYX_OK;
     npyx_status status =
         range->base.parent->ops->borrow(range->base.parent, range->off + off, nbytes, bytes, error);
     if (status != NPYX_OK || *bytes == NULL)
@@ -367,6 +364,9 @@ static npyx_status range_account(npyx_source *source, int64_t off, const uint8_t
 }
 
 static const npyx_source_ops range_ops = {
+    .read = range_read, .read_aside = range_read_aside, .account = range_account};
+/* the same of a parent whose bytes can be borrowed */
+static const npyx_source_ops range_in_place_ops = {
     .read = range_read, .borrow = range_borrow, .read_aside = range_read_aside, .account = range_account};
 
 npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nbytes, bool check_crc,
@@ -375,7 +375,7 @@ npyx_status npyx_source_open_range(npyx_source *parent, int64_t off, int64_t nby
         return npyx_source_fail_truncated(parent, off, nbytes, error);
     range_source *range = npyx_alloc(parent->host, sizeof *range);
     NPYX_TRY(npyx_check_memory(range, error));
-    *range = (range_source){.base = {.ops = &range_ops,
+    *range = (range_source){.base = {.ops = parent->ops->borrow == NULL ? &range_ops : &range_in_place_ops,
                                      .host = parent->host,
                                      .parent = parent,
                                      .nbytes = nbytes,

@@ -1,4 +1,5 @@
-/* A source that is a regular file: read with pread(2), or mapped; it notices when the file changes. */
+/* A source that is a regular file: read with pread(2), or mapped; it notices when the file changes. A mapped
+ * file has operations of its own, so that reading asks nothing about maps. */
 #include "file_system.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ typedef struct file_source {
     int descriptor;
     struct timespec mtime;
     uint8_t *map;       /* of the whole file; NULL: it is read instead */
-    int64_t passed_off; /* how far a scan has got */
+    int64_t passed_off; /* how far a scan of the map has got */
     size_t head_nbytes; /* first bytes, read when it was opened */
     uint8_t head[];
 } file_source;
@@ -72,15 +73,28 @@ static npyx_status source_file_read(npyx_source *source, int64_t off, void *byte
 static const uint8_t *file_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes,
                                       uint32_t *crc32) {
     (void)crc32; /* files have none */
-    const file_source *file = (const file_source *)source;
-    if (file->map != NULL)
-        return file->map + off;
-    ssize_t n = pread(file->descriptor, scratch, nbytes, (off_t)off);
+    ssize_t n = pread(((const file_source *)source)->descriptor, scratch, nbytes, (off_t)off);
     return n >= 0 && (size_t)n == nbytes ? scratch : NULL;
 }
 
+static npyx_status file_account(npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
+                                uint32_t crc32, npyx_error *error) {
+    (void)bytes, (void)crc32;
+    source->host->counters.read_calls++;
+    source->host->counters.bytes_read += (int64_t)nbytes;
+    return file_check_when_due((file_source *)source, off, nbytes, error);
+}
+
+/* ---- mapped ---- */
+
+static const uint8_t *map_read_aside(const npyx_source *source, int64_t off, void *scratch, size_t nbytes,
+                                     uint32_t *crc32) {
+    (void)scratch, (void)nbytes, (void)crc32;
+    return ((const file_source *)source)->map + off;
+}
+
 /* Releases what a scan has passed: the pages stay mapped, and are loaded again when touched. */
-static void file_forget(file_source *file, int64_t off, int64_t end_off) {
+static void map_forget(file_source *file, int64_t off, int64_t end_off) {
     bool goes_on = off >= file->passed_off && off - file->passed_off < NPYX_MAPPED_NBYTES;
     int64_t kept_off = file->passed_off / NPYX_MAPPED_NBYTES * NPYX_MAPPED_NBYTES;
     int64_t left_nbytes = end_off / NPYX_MAPPED_NBYTES * NPYX_MAPPED_NBYTES - kept_off;
@@ -89,29 +103,24 @@ static void file_forget(file_source *file, int64_t off, int64_t end_off) {
     file->passed_off = end_off;
 }
 
-static npyx_status file_account(npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
-                                uint32_t crc32, npyx_error *error) {
+static npyx_status map_account(npyx_source *source, int64_t off, const uint8_t *bytes, size_t nbytes,
+                               uint32_t crc32, npyx_error *error) {
     (void)bytes, (void)crc32;
     file_source *file = (file_source *)source;
-    source->host->counters.read_calls += file->map == NULL;
     source->host->counters.bytes_read += (int64_t)nbytes;
-    if (file->map != NULL)
-        file_forget(file, off, off + (int64_t)nbytes);
+    map_forget(file, off, off + (int64_t)nbytes);
     return file_check_when_due(file, off, nbytes, error);
 }
 
-static npyx_status file_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
-                               npyx_error *error) {
-    file_source *file = (file_source *)source;
-    *bytes = NULL;
-    if (file->map == NULL)
-        return NPYX_OK;
+static npyx_status map_borrow(npyx_source *source, int64_t off, size_t nbytes, const uint8_t **bytes,
+                              npyx_error *error) {
     /* the check comes before anyone looks: past the end of a truncated file there is no memory */
-    npyx_status status = file_account(source, off, NULL, nbytes, 0, error);
-    if (status == NPYX_OK)
-        *bytes = file->map + off;
+    npyx_status status = map_account(source, off, NULL, nbytes, 0, error);
+    *bytes = status == NPYX_OK ? ((file_source *)source)->map + off : NULL;
     return status;
 }
+
+/* ---- opening and closing ---- */
 
 static void source_file_close(npyx_source *source) {
     const file_source *file = (const file_source *)source;
@@ -130,12 +139,19 @@ static bool file_is_fresh(const npyx_source *source) {
 }
 
 static const npyx_source_ops source_file_ops = {.read = source_file_read,
-                                                .borrow = file_borrow,
                                                 .close = source_file_close,
                                                 .read_aside = file_read_aside,
                                                 .account = file_account,
                                                 .check = file_check,
                                                 .is_fresh = file_is_fresh};
+
+static const npyx_source_ops map_ops = {.read = source_file_read,
+                                        .borrow = map_borrow,
+                                        .close = source_file_close,
+                                        .read_aside = map_read_aside,
+                                        .account = map_account,
+                                        .check = file_check,
+                                        .is_fresh = file_is_fresh};
 
 static npyx_status source_fail_open(const npyx_host *host, const char *path, npyx_error *error) {
     if (errno == ENOENT || errno == ENOTDIR)
@@ -171,6 +187,8 @@ static npyx_status file_adopt(npyx_host *host, int descriptor, const npyx_stat *
         memcpy(file->head, head, head_nbytes);
     if (host->maps_files && found->st_size > 0 && (uint64_t)found->st_size <= SIZE_MAX)
         file->map = npyx_system_map(descriptor, (size_t)found->st_size); /* NULL: it is read */
+    if (file->map != NULL)
+        file->base.ops = &map_ops;
     if (info != NULL)
         *info = npyx_file_info_of_stat(found);
     host->counters.files_opened++;

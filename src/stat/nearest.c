@@ -391,6 +391,7 @@ static npyx_status nearest_go(nearest_pass *pass, npyx_error *error) {
     npyx_reader *reader = &pass->reader;
     nearest_plan(pass);
     for (int64_t row = 0; row < reader->nrows; row += reader->nrows_read) {
+        NPYX_TRY(npyx_poll(reader->host, error));
         NPYX_TRY(npyx_reader_fill(reader, row, INT64_MAX, error));
         NPYX_TRY(reader->result == NULL ? nearest_add_block(pass, 0, pass->nearest->nqueries, error)
                                         : nearest_merge(pass, reader->result, error));

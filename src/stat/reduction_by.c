@@ -308,6 +308,7 @@ npyx_status npyx_reduction_pass_by(npyx_reduction *r, npyx_error *error) {
     NPYX_TRY(entry_begin(r, error));
     npyx_reader *reader = &r->entry_rows->reader;
     for (int64_t row = 0; row < reader->nrows; row += reader->nrows_read) {
+        NPYX_TRY(npyx_poll(reader->host, error));
         NPYX_TRY(npyx_reader_fill(reader, row, INT64_MAX, error));
         entry_add_block(r);
     }

@@ -29,7 +29,9 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
 
 void npyx_reader_expect(npyx_reader *reader, int64_t nrows) {
     reader->block_nbytes = first_block_nbytes(reader);
-    if (reader->row_nbytes > 0 && nrows < reader->block_nbytes / reader->row_nbytes)
+    /* the first comparison spares lookups, which expect nothing, the division */
+    if (nrows < reader->block_nbytes && reader->row_nbytes > 0 &&
+        nrows < reader->block_nbytes / reader->row_nbytes)
         reader->block_nbytes = (nrows > 0 ? nrows : 1) * reader->row_nbytes;
 }
 
@@ -43,6 +45,8 @@ void npyx_reader_set_work(npyx_reader *reader, npyx_work work) {
 }
 
 void npyx_reader_quiesce(npyx_reader *reader) {
+    if (reader->work.run == NULL && reader->ahead == NULL)
+        return;
     if (reader->ahead != NULL)
         reader->nrows_read = 0; /* the block is there */
     npyx_read_ahead_stop(reader->ahead);
@@ -263,6 +267,8 @@ static npyx_status fill_rows(npyx_reader *reader, int64_t row, int64_t nrows, np
 
 /* Whether other threads read the rows from row to end (exclusive), too, from now on. */
 static bool is_ahead(npyx_reader *reader, int64_t row, int64_t end) {
+    if (reader->work.run == NULL && reader->ahead == NULL)
+        return false;
     if (reader->ahead != NULL && reader->ahead_row == row && reader->ahead_end == end)
         return true;
     npyx_work work = reader->work;
@@ -299,8 +305,23 @@ static npyx_status fill_ahead(npyx_reader *reader, npyx_error *error) {
     return NPYX_OK;
 }
 
+/* How many of the nrows that are wanted the next block has. */
+static int64_t next_block_nrows(npyx_reader *reader, int64_t nrows) {
+    if (nrows <= 1) /* a lookup needs no division */
+        return nrows;
+    int64_t block_nrows = reader->block_nbytes / reader->row_nbytes;
+    block_nrows = block_nrows < 1 ? 1 : block_nrows;
+    if (block_nrows > nrows)
+        return nrows;
+    /* a whole block was wanted: the next may be larger */
+    int64_t max_nbytes = reader->is_contiguous ? reader->most_nbytes : NPYX_MAX_PANEL_NBYTES;
+    int64_t grown_nbytes = reader->block_nbytes * (reader->is_contiguous ? 2 : 4);
+    if (reader->block_nbytes < max_nbytes)
+        reader->block_nbytes = grown_nbytes < max_nbytes ? grown_nbytes : max_nbytes;
+    return block_nrows;
+}
+
 npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows, npyx_error *error) {
-    NPYX_TRY(npyx_poll(reader->source->host, error));
     int64_t nrows = reader->nrows - row < max_nrows ? reader->nrows - row : max_nrows;
     if (reader->row_nbytes == 0) /* however many rows are claimed */
         return fill_rows(reader, row, nrows, error);
@@ -310,15 +331,7 @@ npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows
                          reader->row_nbytes, reader->max_row_nbytes);
     if (is_ahead(reader, row, row + nrows))
         return fill_ahead(reader, error);
-    int64_t block_nrows = reader->block_nbytes / reader->row_nbytes;
-    block_nrows = block_nrows < 1 ? 1 : block_nrows;
-    if (block_nrows <= nrows) { /* a whole block was wanted: the next may be larger */
-        nrows = block_nrows;
-        int64_t max_nbytes = reader->is_contiguous ? reader->most_nbytes : NPYX_MAX_PANEL_NBYTES;
-        int64_t grown_nbytes = reader->block_nbytes * (reader->is_contiguous ? 2 : 4);
-        if (reader->block_nbytes < max_nbytes)
-            reader->block_nbytes = grown_nbytes < max_nbytes ? grown_nbytes : max_nbytes;
-    }
+    nrows = next_block_nrows(reader, nrows);
     npyx_status status = fill_rows(reader, row, nrows, error);
     while (status == NPYX_INVALID && reader->source->has_gaps && nrows > 1) { /* the rows before the gap */
         nrows = nrows / 2;
@@ -436,6 +449,7 @@ npyx_status npyx_blocks_next(npyx_blocks *blocks, npyx_error *error) {
     if (blocks->is_done)
         return NPYX_DONE;
     blocks->position = reader->first_item + blocks->next_row * reader->row_nelem;
+    NPYX_TRY(npyx_poll(reader->host, error));
     NPYX_TRY(npyx_reader_fill(reader, blocks->next_row, INT64_MAX, error));
     blocks->next_row += reader->nrows_read;
     blocks->items = reader->rows;

@@ -54,7 +54,8 @@ void npyx_reader_set_work(npyx_reader *reader, npyx_work work);
  * source is closed; a zero-initialised reader is accepted. */
 void npyx_reader_quiesce(npyx_reader *reader);
 
-/* Reads a block of at most max_nrows from row on, which is below nrows. Polls the host. */
+/* Reads a block of at most max_nrows from row on, which is below nrows. Polling the host before each is up to
+ * the caller: a lookup reads only one, and SQLite polls between lookups. */
 npyx_status npyx_reader_fill(npyx_reader *reader, int64_t row, int64_t max_nrows, npyx_error *error);
 
 /* Reads all rows as one block, whatever their size. */
@@ -92,7 +93,7 @@ void npyx_blocks_seek(npyx_blocks *blocks, int64_t position, int64_t *nskipped);
 /* Says that probably at most nelem items are wanted: the first block must have hardly more. */
 void npyx_blocks_expect(npyx_blocks *blocks, int64_t nelem);
 
-/* Moves to the next block; NPYX_DONE after the last. */
+/* Moves to the next block; NPYX_DONE after the last. Polls the host. */
 npyx_status npyx_blocks_next(npyx_blocks *blocks, npyx_error *error);
 
 void npyx_blocks_clear(npyx_blocks *blocks);

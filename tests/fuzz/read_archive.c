@@ -58,7 +58,9 @@ static void read_items(npyx_source *payload, const npyx_array *array, int64_t in
     int64_t nrows = npyx_view_nrows(&view);
     npyx_status status = NPYX_OK;
     for (int64_t row = 0; row < nrows && row < MAX_NELEM && status == NPYX_OK; row += reader.nrows_read) {
-        status = npyx_reader_fill(&reader, row, MAX_NELEM, &error);
+        status = npyx_poll(payload->host, &error);
+        if (status == NPYX_OK)
+            status = npyx_reader_fill(&reader, row, MAX_NELEM, &error);
         if (status != NPYX_OK)
             break;
         fuzz_require(reader.first_row == row && reader.nrows_read > 0 && reader.nrows_read <= nrows - row);

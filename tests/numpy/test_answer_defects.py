@@ -377,6 +377,18 @@ def test_rows_before_one_that_cannot_be_converted_depended_on_blocks(db, folder)
     assert row(db, "SELECT sum(value) FROM npy_rows('x.npy') WHERE astype = 'u1' AND row < ?", bad) == (int(x[:bad].sum()),)
 
 
+@pytest.mark.parametrize("function", ["npy_rows", "npy_elements"])
+def test_a_fault_is_of_one_question_and_one_array(db, folder, function):
+    """Where a LIMIT ends before it, the next lookup must not meet it; nor the next array, where it is skipped."""
+    np.save("a.npy", np.array([1, 2, 300, 4]))
+    np.save("b.npy", np.array([5, 6]))
+    db.execute("CREATE TEMP TABLE wanted AS SELECT value AS n FROM json_each('[0, 1, 0, 1, 0, 1, 0, 1]')")
+    first = f"(SELECT value FROM {function}('a.npy') WHERE astype = 'u1' AND value > n LIMIT 1)"
+    assert db.execute(f"SELECT {first} FROM wanted").fetchall() == [(1,), (2,)] * 4
+    of_both = f"SELECT value FROM {function}('[\"a.npy\", \"b.npy\"]') WHERE astype = 'u1' AND on_error = 'skip'"
+    assert db.execute(of_both).fetchall() == [(1,), (2,), (5,), (6,)]
+
+
 def test_the_mean_of_dates_depended_on_blocks(db, folder):
     """It was made of rounded parts, so that a mean between two dates, and of dates far apart, went either way."""
     rng = seeded_generator()

@@ -78,6 +78,12 @@ def filtered_rows():
     return "SELECT count(*) FROM npy_rows(?) WHERE value > 1", "x"
 
 
+def filtered_converted_rows():
+    """The same of rows that are converted, which no thread reads ahead."""
+    write_sparse_npy("x", (20_000_000_000,))
+    return "SELECT count(*) FROM npy_rows(?) WHERE astype = 'f4' AND value > 1", "x"
+
+
 def filtered_elements():
     """One step looks for an element that is not there, in panels."""
     write_sparse_npy("x", (2_000_000, 10_000), fortran_order=True)
@@ -228,7 +234,7 @@ def chains_of_maps():
 TASKS = [rows, one_wide_row, walk, skipped_files, empty_arrays, far_ahead, crc]
 TASKS += [members_of_a_tar, tars_without_arrays, empty_arrays_of_tars, zeros_after_a_tar, zeros_after_a_gzip_file]
 TASKS += [a_compressed_member, a_row_of_a_compressed_member, a_chain_of_records, chains_of_maps]
-TASKS += [archive, write_a_file, filtered_rows, filtered_elements, statistics, statistics_along_an_axis, quantiles, quantiles_along_an_axis, different_values, nearest, picture, plotted, sparkled, compare, histogram, deflated_histogram]
+TASKS += [archive, write_a_file, filtered_rows, filtered_converted_rows, filtered_elements, statistics, statistics_along_an_axis, quantiles, quantiles_along_an_axis, different_values, nearest, picture, plotted, sparkled, compare, histogram, deflated_histogram]
 
 
 def open_files(folder):
