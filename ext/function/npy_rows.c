@@ -77,13 +77,15 @@ static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_err
 static npyx_status rows_read_block(rows_cursor *rows, npyx_error *error) {
     npyx_reader *reader = &rows->reader;
     npyext_item_cursor *items = &rows->items;
-    const uint8_t *converted;
     NPYX_TRY(npyext_items_get_underway(items, error));
     if (rows->may_hold && items->nlookups >= NPYX_HELD_FROM_NLOOKUPS)
         NPYX_TRY(npyx_reader_fill_all(reader, error));
     else
         NPYX_TRY(npyx_reader_fill(reader, items->position,
                                   rows->goes_on ? INT64_MAX : rows->last - items->position + 1, error));
+    if (items->base.selection.astype == NULL)
+        return NPYX_OK;
+    const uint8_t *converted;
     npyx_status status = npyext_items_convert(items, reader->rows, reader->row_nelem, &reader->nrows_read,
                                               reader->first_row * reader->row_nelem, &converted, error);
     if (status != NPYX_OK)

@@ -290,8 +290,7 @@ npyx_status npyext_items_convert(npyext_item_cursor *items, const uint8_t *block
 
 /* One step towards an item: a block, or the beginning of an array. */
 static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
-    bool is_open = items->base.selection.is_open;
-    if (is_open && items->is_begun) {
+    if (items->base.selection.is_open) {
         if (items->fault.status != NPYX_OK) {
             *error = items->fault;
             return error->status;
@@ -300,19 +299,15 @@ static npyx_status items_step(npyext_item_cursor *items, npyx_error *error) {
         if (status != NPYX_DONE)
             return status;
     }
-    bool is_again = is_open && !items->is_begun;
-    if (!is_again) {
-        npyx_reader_quiesce(items->reader);
-        npyx_status status = npyext_cursor_next_array(&items->base, error);
-        if (status == NPYX_DONE && npyext_constants_end(&items->constants, error) != NPYX_OK) {
-            items->base.is_eof = false; /* the error comes first */
-            return error->status;
-        }
-        NPYX_TRY(status);
+    npyx_reader_quiesce(items->reader);
+    npyx_status status = npyext_cursor_next_array(&items->base, error);
+    if (status == NPYX_DONE && npyext_constants_end(&items->constants, error) != NPYX_OK) {
+        items->base.is_eof = false; /* the error comes first */
+        return error->status;
     }
-    items->is_begun = true;
+    NPYX_TRY(status);
     items->fault.status = NPYX_OK;
-    return items->methods->begin(items, is_again, error);
+    return items->methods->begin(items, false, error);
 }
 
 /* Whether the rest of the current block has an item that is wanted: then it becomes the current one. The
@@ -362,15 +357,14 @@ int npyext_items_next(sqlite3_vtab_cursor *cursor) {
     return ++items->position < items->plain_end ? SQLITE_OK : items_next_found(items);
 }
 
-/* Reads the plan and the arguments. After that, the scan is before its first array, or at the open one if the
- * call asks for it again (a lookup). */
+/* Reads the plan and the arguments. After that, the scan is before its first array or, if the call asks for
+ * the open one again (a lookup), before its first item that is wanted. */
 npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     npyx_reader_quiesce(items->reader);
-    items->is_begun = items->is_checked = false;
+    items->is_checked = items->is_underway = false;
     items->item = (const uint8_t *)""; /* without items it stays like this, and is never read */
-    items->position = -1;              /* xNext follows */
-    items->step_nbytes = items->block_end = items->plain_end = 0;
+    items->position = items->step_nbytes = items->block_end = items->plain_end = 0;
     NPYX_TRY(npyext_cursor_begin(cursor, request, error));
     const npyext_plan *plan = &cursor->scan.plan;
     bool is_lookup = cursor->selection.is_open; /* by the plan of the call before */
@@ -378,11 +372,14 @@ npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *requ
     items->methods->read_terms(items, request->argv);
     items->window = npyext_plan_window(plan, request->argv);
     /* Other constants than those of values, which may be in a list, stay as they are while a query runs. */
-    if (is_lookup && !items->filter.is_asked)
-        return NPYX_OK;
-    npyext_value_columns columns = items->methods->columns;
-    NPYX_TRY(npyext_constants_take(&items->constants, request, plan, columns.value, error));
-    value_filter_read(&items->filter, plan, columns, request->argv);
+    if (!is_lookup || items->filter.is_asked) {
+        npyext_value_columns columns = items->methods->columns;
+        NPYX_TRY(npyext_constants_take(&items->constants, request, plan, columns.value, error));
+        value_filter_read(&items->filter, plan, columns, request->argv);
+    }
+    items->fault.status = NPYX_OK;
+    if (is_lookup && !cursor->is_eof && items->methods->begin(items, true, error) != NPYX_OK)
+        items->fault = *error; /* for the first step, so that on_error decides */
     return NPYX_OK;
 }
 
@@ -393,7 +390,7 @@ int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     int code = npyext_cursor_begin_by(npyext_items_begin, cursor, sentence, argv);
     if (code == SQLITE_OK)
-        code = npyext_items_next(cursor);
+        code = npyext_cursor_go_on_by(npyext_items_step, &items->base);
     while (code == SQLITE_OK && !items->base.is_eof && items->window.nskipped > 0) {
         items->window.nskipped--; /* before a step: the next array, as it begins, skips all that is left */
         items->item += items->step_nbytes;

@@ -119,7 +119,6 @@ struct npyext_item_cursor {
     bool is_filtered;     /* not all items of a block are candidates */
     bool is_checked;      /* not all candidates are wanted */
     bool is_underway;     /* this call of xFilter or xNext has read a block */
-    bool is_begun;        /* the open array was begun by this call of xFilter */
     int64_t block_end;
     int64_t filtered_from; /* the position of the first item that the filter judged */
     int64_t nlookups;      /* xFilter calls in a row for the same array */
@@ -130,7 +129,7 @@ struct npyext_item_cursor {
     npyext_value_filter filter;
     npyext_constants constants;
     npyx_buffer converted; /* the block as converted by astype */
-    npyx_error fault;      /* of the item after the block, which cannot be converted; NPYX_OK: none */
+    npyx_error fault;      /* of what comes after the block: the step that goes there fails; NPYX_OK: none */
 };
 
 /* open, close, begin and step of such a cursor; they go by the function's npyext_item_methods. */
