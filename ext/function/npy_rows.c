@@ -26,6 +26,20 @@ static int rows_item_ndim(const npyx_view *view) {
     return view->ndim <= 1 ? 0 : view->ndim - 1;
 }
 
+/* Whether the plan is `row = ?` of the only array, as it is in the file, and nothing else. */
+static bool is_looked_up(rows_cursor *rows) {
+    npyext_scan *scan = &rows->items.base.scan;
+    const npyext_selection *selection = &rows->items.base.selection;
+    const npyext_term *last = &scan->plan.terms[scan->plan.nterms - 1];
+    for (int i = 0; i < scan->plan.nterms - 1; i++) {
+        int column = scan->plan.terms[i].column;
+        if (column == NPYEXT_NO_COLUMN || scan->function->columns[column].kind != NPYEXT_IS_ARGUMENT)
+            return false;
+    }
+    return last->column == ROWS_ROW && last->op == SQLITE_INDEX_CONSTRAINT_EQ && selection->astype == NULL &&
+           selection->view.ndim > 0 && selection->view.step[0] == 1 && npyext_scan_is_single(scan);
+}
+
 /* What stays as it is for all lookups in the open array. */
 static void rows_begin_array(rows_cursor *rows) {
     npyext_selection *selection = &rows->items.base.selection;
@@ -44,6 +58,7 @@ static void rows_begin_array(rows_cursor *rows) {
     rows->may_read_on = selection->astype == NULL && !selection->payload->has_gaps;
     rows->may_hold =
         rows->may_read_on && reader->row_nbytes > 0 && reader->nrows <= NPYX_HELD_NBYTES / reader->row_nbytes;
+    rows->items.is_looked_up = is_looked_up(rows);
 }
 
 /* Goes before the first wanted row of the open array. */
@@ -119,6 +134,40 @@ static npyx_status rows_next_block(npyext_item_cursor *items, npyx_error *error)
                                      items->position == reader->first_row ? reader->result : NULL, error);
 }
 
+/* Reads the row at a position, if the block does not have it. false: that failed, or more should be read. */
+static bool rows_read_one(rows_cursor *rows, int64_t position) {
+    npyx_reader *reader = &rows->reader;
+    npyx_error error; /* the long way meets it again */
+    int64_t nth = position - reader->first_row;
+    if (nth >= 0 && nth < reader->nrows_read)
+        return true;
+    bool is_more = rows->may_hold || (nth == reader->nrows_read && nth > 0);
+    return !is_more && npyext_items_get_underway(&rows->items, &error) == NPYX_OK &&
+           npyx_reader_fill(reader, position, 1, &error) == NPYX_OK;
+}
+
+static bool rows_look_up(npyext_item_cursor *items, sqlite3_value **argv) {
+    rows_cursor *rows = (rows_cursor *)items;
+    const npyx_reader *reader = &rows->reader;
+    sqlite3_value *value = argv[items->base.scan.plan.nterms - 1];
+    if (sqlite3_value_type(value) != SQLITE_INTEGER)
+        return false;
+    int64_t row = sqlite3_value_int64(value), first = items->base.selection.view.first[0];
+    items->base.is_eof = row < first || row - first >= reader->nrows;
+    if (items->base.is_eof)
+        return true;
+    items->position = rows->last = row - first;
+    items->block_end = items->plain_end = items->position + 1;
+    if (!(items->base.scan.plan.needs & NPYEXT_NEEDS_ITEMS))
+        return true;
+    if (!rows_read_one(rows, items->position))
+        return false;
+    items->step_nbytes = reader->row_nbytes;
+    items->item = reader->rows + (items->position - reader->first_row) * reader->row_nbytes;
+    __builtin_prefetch(items->item); /* for xColumn, which comes soon */
+    return true;
+}
+
 /* Takes the range of rows from the plan's terms. */
 static void rows_read_terms(npyext_item_cursor *items, sqlite3_value **argv) {
     const npyext_plan *plan = &items->base.scan.plan;
@@ -141,6 +190,7 @@ static void rows_read_terms(npyext_item_cursor *items, sqlite3_value **argv) {
 static const npyext_item_methods rows_methods = {.read_terms = rows_read_terms,
                                                  .begin = rows_begin,
                                                  .next_block = rows_next_block,
+                                                 .look_up = rows_look_up,
                                                  .columns = {ROWS_VALUE, -1, -1},
                                                  .reader_off = offsetof(rows_cursor, reader)};
 

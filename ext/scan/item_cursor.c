@@ -347,6 +347,10 @@ npyx_status npyext_items_step(npyext_cursor *cursor, npyx_error *error) {
 static __attribute__((noinline)) int items_next_found(npyext_item_cursor *items) {
     if (items->position < items->block_end && items_find(items))
         return SQLITE_OK;
+    if (items->is_only) {
+        items->base.is_eof = true;
+        return SQLITE_OK;
+    }
     items->is_underway = false;
     return npyext_cursor_go_on_by(npyext_items_step, &items->base);
 }
@@ -362,7 +366,7 @@ int npyext_items_next(sqlite3_vtab_cursor *cursor) {
 npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *request, npyx_error *error) {
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
     npyx_reader_quiesce(items->reader);
-    items->is_checked = items->is_underway = false;
+    items->is_checked = items->is_underway = items->is_only = false;
     items->item = (const uint8_t *)""; /* without items it stays like this, and is never read */
     items->position = items->step_nbytes = items->block_end = items->plain_end = 0;
     NPYX_TRY(npyext_cursor_begin(cursor, request, error));
@@ -383,11 +387,25 @@ npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *requ
     return NPYX_OK;
 }
 
+/* Whether a call is a lookup that has gone the short way. */
+static bool look_up(npyext_item_cursor *items, const char *sentence, sqlite3_value **argv) {
+    npyext_cursor *cursor = &items->base;
+    const npyext_request request = {(npyext_vtab *)cursor->base.pVtab, sentence, argv};
+    if (!items->is_looked_up || !cursor->selection.is_open || !npyext_scan_is_same(&cursor->scan, &request))
+        return false;
+    items->is_underway = cursor->is_eof = cursor->scan.has_error = false;
+    items->is_only = items->methods->look_up(items, argv);
+    items->nlookups += items->is_only;
+    return items->is_only;
+}
+
 int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *sentence, int argc,
                         sqlite3_value **argv) {
     (void)idx_num;
     (void)argc;
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
+    if (look_up(items, sentence, argv))
+        return SQLITE_OK;
     int code = npyext_cursor_begin_by(npyext_items_begin, cursor, sentence, argv);
     if (code == SQLITE_OK)
         code = npyext_cursor_go_on_by(npyext_items_step, &items->base);

@@ -104,6 +104,10 @@ typedef struct npyext_item_methods {
     /* Makes the block that contains position, or the next one, the current block; NPYX_DONE after the
      * last. */
     npyx_status (*next_block)(npyext_item_cursor *items, npyx_error *error);
+    /* A short way for a lookup that asks for one item of the open array by its number: true if the item is
+     * the current one now, or is_eof. false: it is no such lookup, or not a simple one, or it failed; then it
+     * goes the long way. The arguments are those of the call before. NULL: there is no short way. */
+    bool (*look_up)(npyext_item_cursor *items, sqlite3_value **argv);
     npyext_value_columns columns; /* columns that comparisons may be about */
     size_t reader_off;            /* offset in the cursor of the reader that blocks come from */
 } npyext_item_methods;
@@ -119,6 +123,8 @@ struct npyext_item_cursor {
     bool is_filtered;     /* not all items of a block are candidates */
     bool is_checked;      /* not all candidates are wanted */
     bool is_underway;     /* this call of xFilter or xNext has read a block */
+    bool is_looked_up;    /* the plan, and the open array, allow the short way */
+    bool is_only;         /* this call of xFilter went it: there is no item after the current one */
     int64_t block_end;
     int64_t filtered_from; /* the position of the first item that the filter judged */
     int64_t nlookups;      /* xFilter calls in a row for the same array */

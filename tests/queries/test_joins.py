@@ -6,7 +6,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from arrays import npy_bytes, npz_bytes, ten_bytes
+from arrays import npy_bytes, npz_bytes, seeded_generator, ten_bytes
 from expected import counters, error_of, since
 
 
@@ -281,6 +281,72 @@ def test_lookups_by_row(lab):
         "LEFT JOIN npy_rows('run3.npz', 'w') b ON b.row = a.value ORDER BY 1"
     )
     assert got == [(0, None), (1, 1.5), (2, None), (3, 4.5), (4, None)]
+
+
+LOOKED_UP = [
+    np.arange(300) * 1.5,
+    np.arange(300, dtype=">i4").reshape(100, 3),
+    np.asfortranarray(np.arange(60.0).reshape(20, 3)),
+    np.array(["a", "", "ccc", "dd"] * 10),
+    np.array([b""] * 5, "S0"),
+    np.zeros((7, 0)),
+    np.zeros(0),
+    np.array(5),
+    np.array([(1, 2.5), (3, np.nan)], [("n", "i8"), ("x", "f4")]),
+    np.array([1, 2, 300, 4]),
+]
+KEYS = [None, 0, 1, 2, 3, 5, 1.0, 2.5, "3", "x", b"1", -1, 99, 299, 300, 2**63 - 1, -(2**63), 1e30]
+
+
+@pytest.mark.parametrize("condition", ["", "r.slice = '1:'", "r.slice = '::2'", "r.slice = '::-1'", "r.astype = 'f8'"])
+def test_lookups_find_what_a_table_of_the_same_rows_has(db, folder, condition):
+    """Those that go the short way and those that go the long one, which follow each other in any order."""
+    rng = seeded_generator()
+    terms = f" AND {condition}" if condition else ""
+    db.execute("CREATE TEMP TABLE wanted(id INTEGER PRIMARY KEY, key, path)")
+    np.savez("two.npz", a=np.arange(9), b=np.arange(5.0))
+    for number, array in enumerate(LOOKED_UP):
+        np.save(f"{number}.npy", array)
+    ncompared = 0
+    for path in [f"{number}.npy" for number in range(len(LOOKED_UP))] + ["two.npz", "[01].npy"]:
+        ints = rng.integers(-2, 12, 50).tolist() + list(range(20)) + rng.integers(0, 320, 30).tolist()
+        keys = [key if rng.random() < 0.8 else KEYS[rng.integers(len(KEYS))] for key in ints]
+        paths = rng.choice([path, "0.npy", "two.npz"], len(keys), p=[0.8, 0.1, 0.1]).tolist()
+        db.execute("DELETE FROM wanted")
+        db.executemany("INSERT INTO wanted(key, path) VALUES (?, ?)", zip(keys, paths))
+        db.execute("DROP TABLE IF EXISTS temp.plain")
+        every = [f"SELECT '{each}' AS path, row, value, data FROM npy_rows('{each}') AS r WHERE true{terms}" for each in {path, "0.npy", "two.npz"}]
+        try:
+            db.execute("CREATE TEMP TABLE plain AS " + " UNION ALL ".join(every))
+        except sqlite3.Error:  # not for this array
+            continue
+        for operator, columns in [("=", "r.row, r.value"), ("=", "r.data"), ("=", "r.row"), ("<=", "r.row"), ("IS", "r.row, r.value")]:
+            for source, of_plain in [(f"'{path}'", f"r.path = '{path}'"), ("w.path", "r.path = w.path")]:
+                asked = f"SELECT w.id, {columns} FROM wanted AS w LEFT JOIN %s AS r ON r.row {operator} w.key AND %s"
+                expected = db.execute(asked % ("plain", of_plain)).fetchall()
+                got = db.execute(asked % (f"npy_rows({source})", condition or "true")).fetchall()
+                assert sorted(map(repr, got)) == sorted(map(repr, expected))
+                ncompared += 1
+    assert ncompared >= 5 * 2 * 5
+
+
+def test_a_lookup_that_stopped_in_the_first_array_is_not_the_next_ones(db, folder):
+    """SQLite leaves the first array open: it has what it wanted."""
+    np.savez("two.npz", a=np.arange(3) + 10, b=np.arange(9) + 20)
+    found = "(SELECT r.value FROM npy_rows('two.npz') AS r WHERE r.row = w.value AND abs(r.value) > 0 LIMIT 1)"
+    keys = [1, 2, 7, 0, 8, 2, 2, 5, 9]
+    got = db.execute(f"SELECT {found} FROM json_each(?) AS w", (json.dumps(keys),)).fetchall()
+    assert got == [(11,), (12,), (27,), (10,), (28,), (12,), (12,), (25,), (None,)]
+
+
+def test_lookups_in_an_array_too_large_to_be_held(db, folder):
+    array = np.arange(5_000_000) * 3.0
+    np.save("large.npy", array)
+    rows = seeded_generator().integers(-10, len(array) + 10, 2000).tolist() + list(range(100, 200))
+    db.execute("CREATE TEMP TABLE wanted(id INTEGER PRIMARY KEY, row)")
+    db.executemany("INSERT INTO wanted(row) VALUES (?)", [(row,) for row in rows])
+    found = db.execute("SELECT w.id, r.row, r.value FROM wanted AS w JOIN npy_rows('large.npy') AS r ON r.row = w.row ORDER BY w.id")
+    assert found.fetchall() == [(i + 1, row, array[row]) for i, row in enumerate(rows) if 0 <= row < len(array)]
 
 
 def test_argument_columns_return_exactly_what_was_given(lab):
