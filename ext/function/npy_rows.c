@@ -27,7 +27,7 @@ static int rows_item_ndim(const npyx_view *view) {
 }
 
 /* Whether the plan is `row = ?` of the only array, as it is in the file, and nothing else. */
-static bool is_looked_up(rows_cursor *rows) {
+static bool rows_is_looked_up(rows_cursor *rows) {
     npyext_scan *scan = &rows->items.base.scan;
     const npyext_selection *selection = &rows->items.base.selection;
     const npyext_term *last = &scan->plan.terms[scan->plan.nterms - 1];
@@ -58,7 +58,7 @@ static void rows_begin_array(rows_cursor *rows) {
     rows->may_read_on = selection->astype == NULL && !selection->payload->has_gaps;
     rows->may_hold =
         rows->may_read_on && reader->row_nbytes > 0 && reader->nrows <= NPYX_HELD_NBYTES / reader->row_nbytes;
-    rows->items.is_looked_up = is_looked_up(rows);
+    rows->items.is_looked_up = rows_is_looked_up(rows);
 }
 
 /* Goes before the first wanted row of the open array. */

@@ -388,7 +388,7 @@ npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *requ
 }
 
 /* Whether a call is a lookup that has gone the short way. */
-static bool look_up(npyext_item_cursor *items, const char *sentence, sqlite3_value **argv) {
+static bool items_look_up(npyext_item_cursor *items, const char *sentence, sqlite3_value **argv) {
     npyext_cursor *cursor = &items->base;
     const npyext_request request = {(npyext_vtab *)cursor->base.pVtab, sentence, argv};
     if (!items->is_looked_up || !cursor->selection.is_open || !npyext_scan_is_same(&cursor->scan, &request))
@@ -404,7 +404,7 @@ int npyext_items_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *se
     (void)idx_num;
     (void)argc;
     npyext_item_cursor *items = (npyext_item_cursor *)cursor;
-    if (look_up(items, sentence, argv))
+    if (items_look_up(items, sentence, argv))
         return SQLITE_OK;
     int code = npyext_cursor_begin_by(npyext_items_begin, cursor, sentence, argv);
     if (code == SQLITE_OK)
