@@ -27,7 +27,7 @@ static int rows_item_ndim(const npyx_view *view) {
 }
 
 /* Whether the plan is `row = ?` of the only array, as it is in the file, and nothing else. */
-static bool rows_is_looked_up(rows_cursor *rows) {
+static bool rows_has_short_way(rows_cursor *rows) {
     npyext_scan *scan = &rows->items.base.scan;
     const npyext_selection *selection = &rows->items.base.selection;
     const npyext_term *last = &scan->plan.terms[scan->plan.nterms - 1];
@@ -58,7 +58,7 @@ static void rows_begin_array(rows_cursor *rows) {
     rows->may_read_on = selection->astype == NULL && !selection->payload->has_gaps;
     rows->may_hold =
         rows->may_read_on && reader->row_nbytes > 0 && reader->nrows <= NPYX_HELD_NBYTES / reader->row_nbytes;
-    rows->items.is_looked_up = rows_is_looked_up(rows);
+    rows->items.has_short_way = rows_has_short_way(rows);
 }
 
 /* Goes before the first wanted row of the open array. */
@@ -92,15 +92,13 @@ static npyx_status rows_begin(npyext_item_cursor *items, bool is_again, npyx_err
 static npyx_status rows_read_block(rows_cursor *rows, npyx_error *error) {
     npyx_reader *reader = &rows->reader;
     npyext_item_cursor *items = &rows->items;
+    const uint8_t *converted;
     NPYX_TRY(npyext_items_get_underway(items, error));
     if (rows->may_hold && items->nlookups >= NPYX_HELD_FROM_NLOOKUPS)
         NPYX_TRY(npyx_reader_fill_all(reader, error));
     else
         NPYX_TRY(npyx_reader_fill(reader, items->position,
                                   rows->goes_on ? INT64_MAX : rows->last - items->position + 1, error));
-    if (items->base.selection.astype == NULL)
-        return NPYX_OK;
-    const uint8_t *converted;
     npyx_status status = npyext_items_convert(items, reader->rows, reader->row_nelem, &reader->nrows_read,
                                               reader->first_row * reader->row_nelem, &converted, error);
     if (status != NPYX_OK)
@@ -177,12 +175,6 @@ static void rows_read_terms(npyext_item_cursor *items, sqlite3_value **argv) {
         if (plan->terms[i].column == ROWS_ROW)
             npyext_range_narrow(range, plan->terms[i].op, argv[i]);
     }
-    /* A lookup comes to its row soon, which is rarely in the processor's cache. A prefetch never faults, so
-     * nothing checks whether the block is still there: that took a tenth of a lookup. */
-    const npyx_reader *reader = &((rows_cursor *)items)->reader;
-    int64_t nth = range->low - reader->first_row;
-    if (nth >= 0 && nth < reader->nrows_read)
-        __builtin_prefetch(reader->rows + nth * reader->row_nbytes);
     /* no array has rows in an empty range, and none need be opened to say so */
     items->base.is_eof = range->low > range->high;
 }

@@ -391,7 +391,7 @@ npyx_status npyext_items_begin(npyext_cursor *cursor, const npyext_request *requ
 static bool items_look_up(npyext_item_cursor *items, const char *sentence, sqlite3_value **argv) {
     npyext_cursor *cursor = &items->base;
     const npyext_request request = {(npyext_vtab *)cursor->base.pVtab, sentence, argv};
-    if (!items->is_looked_up || !cursor->selection.is_open || !npyext_scan_is_same(&cursor->scan, &request))
+    if (!items->has_short_way || !cursor->selection.is_open || !npyext_scan_is_same(&cursor->scan, &request))
         return false;
     items->is_underway = cursor->is_eof = cursor->scan.has_error = false;
     items->is_only = items->methods->look_up(items, argv);

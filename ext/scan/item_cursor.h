@@ -123,7 +123,7 @@ struct npyext_item_cursor {
     bool is_filtered;     /* not all items of a block are candidates */
     bool is_checked;      /* not all candidates are wanted */
     bool is_underway;     /* this call of xFilter or xNext has read a block */
-    bool is_looked_up;    /* the plan, and the open array, allow the short way */
+    bool has_short_way;   /* the plan, and the open array, allow the short way */
     bool is_only;         /* this call of xFilter went it: there is no item after the current one */
     int64_t block_end;
     int64_t filtered_from; /* the position of the first item that the filter judged */

@@ -29,9 +29,7 @@ void npyx_reader_init(npyx_reader *reader, npyx_source *source, const npyx_view 
 
 void npyx_reader_expect(npyx_reader *reader, int64_t nrows) {
     reader->block_nbytes = first_block_nbytes(reader);
-    /* the first comparison spares lookups, which expect nothing, the division */
-    if (nrows < reader->block_nbytes && reader->row_nbytes > 0 &&
-        nrows < reader->block_nbytes / reader->row_nbytes)
+    if (reader->row_nbytes > 0 && nrows < reader->block_nbytes / reader->row_nbytes)
         reader->block_nbytes = (nrows > 0 ? nrows : 1) * reader->row_nbytes;
 }
 
@@ -45,7 +43,7 @@ void npyx_reader_set_work(npyx_reader *reader, npyx_work work) {
 }
 
 void npyx_reader_quiesce(npyx_reader *reader) {
-    if (reader->work.run == NULL && reader->ahead == NULL)
+    if (reader->work.run == NULL) /* then nothing is ahead, either */
         return;
     if (reader->ahead != NULL)
         reader->nrows_read = 0; /* the block is there */
@@ -267,16 +265,16 @@ static npyx_status fill_rows(npyx_reader *reader, int64_t row, int64_t nrows, np
 
 /* Whether other threads read the rows from row to end (exclusive), too, from now on. */
 static bool is_ahead(npyx_reader *reader, int64_t row, int64_t end) {
-    if (reader->work.run == NULL && reader->ahead == NULL)
+    if (reader->work.run == NULL)
         return false;
     if (reader->ahead != NULL && reader->ahead_row == row && reader->ahead_end == end)
         return true;
     npyx_work work = reader->work;
     if (reader->ahead != NULL)
         npyx_reader_set_work(reader, work);
-    bool is_worth_it =
-        work.run != NULL && reader->is_contiguous && reader->block_nbytes == reader->most_nbytes &&
-        reader->row_nbytes <= reader->most_nbytes && end - row >= NPYX_AHEAD_NBYTES / reader->row_nbytes;
+    bool is_worth_it = reader->is_contiguous && reader->block_nbytes == reader->most_nbytes &&
+                       reader->row_nbytes <= reader->most_nbytes &&
+                       end - row >= NPYX_AHEAD_NBYTES / reader->row_nbytes;
     if (!is_worth_it)
         return false;
     npyx_read_stretch stretch = {.off = reader->view.off + row * reader->row_nbytes,
