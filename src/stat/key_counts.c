@@ -151,6 +151,24 @@ static npyx_status key_table_empty(npyx_key_counts *c, npyx_error *error) {
 
 enum { KEY_LIST_MOST_NKEYS = 2 * NPYX_MAX_NKEYS };
 
+/* Of so many keys one is sampled, each time it comes. */
+enum { KEY_SAMPLED_NBITS = 10 };
+
+/* The room of the list's sample: sixteen times what is likely if the keys are different. */
+static int64_t key_sample_most_nkeys(const npyx_key_counts *c) {
+    return (c->list_nkeys >> (KEY_SAMPLED_NBITS - 4)) + 4;
+}
+
+/* Adds to the sample by which the list is judged. It is one of keys, not of places, which are as far apart as
+ * equal ones may be; it is taken as they come, while a cache has them. */
+static void key_sample_add(npyx_key_counts *c, const uint64_t *keys, int64_t n) {
+    const int64_t most = key_sample_most_nkeys(c);
+    for (int64_t i = 0; i < n; i++) {
+        if (keys[i] * c->multiplier >> (KEY_NBITS - KEY_SAMPLED_NBITS) == 0 && c->nsampled < most)
+            c->sample[c->nsampled++] = keys[i];
+    }
+}
+
 /* Leaves one of each key in a sorted list, and makes the counts. */
 static npyx_status key_list_count(const npyx_key_counts *c, int64_t *counts, npyx_error *error) {
     uint64_t *keys = c->list;
@@ -176,7 +194,7 @@ static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
         c->keys = c->list;
         c->n = n;
         c->list = NULL;
-        c->nlisted = c->list_nkeys = 0;
+        c->nlisted = c->list_nkeys = c->nsampled = 0;
         return n > NPYX_MAX_NKEYS ? key_counts_fail_many(error) : NPYX_OK;
     }
     int64_t *counts = npyx_alloc_array(c->host, n + c->n, sizeof *counts);
@@ -190,48 +208,32 @@ static npyx_status key_list_empty(npyx_key_counts *c, npyx_error *error) {
         return npyx_fail_nomem(error);
     }
     c->list = NULL;
-    c->nlisted = c->list_nkeys = 0;
+    c->nlisted = c->list_nkeys = c->nsampled = 0;
     return key_runs_take(c, keys, counts, n, error);
 }
 
-/* Copies the keys by which the list is judged: one of 1,024 keys, and each time it comes. Returns how many,
- * at most most. */
-static int64_t keys_sample(const uint64_t *keys, int64_t n, uint64_t multiplier, uint64_t *sample,
-                           int64_t most) {
-    int64_t nsampled = 0;
-    for (int64_t i = 0; i < n && nsampled < most; i++) {
-        if (keys[i] * multiplier >> (KEY_NBITS - 10) == 0)
-            sample[nsampled++] = keys[i];
-    }
-    return nsampled;
+/* Whether most keys of a full list are different. Told by its sample; without room for that, few keys make up
+ * the list. */
+static npyx_status key_list_is_distinct(npyx_key_counts *c, bool *is_distinct, npyx_error *error) {
+    int64_t ndifferent = 0;
+    *is_distinct = false;
+    if (c->nsampled == key_sample_most_nkeys(c))
+        return NPYX_OK;
+    NPYX_TRY(npyx_keys_sort(c->host, c->sample, c->nsampled, &ndifferent, error));
+    *is_distinct = ndifferent >= c->nsampled / 4 * 3;
+    return NPYX_OK;
 }
 
-/* Whether most keys of a full list are different. Told by a sample of keys, not of places, as far apart as
- * equal ones may be. If much of the list is sampled, few keys make it up. */
-static npyx_status key_list_is_distinct(const npyx_key_counts *c, bool *is_distinct, npyx_error *error) {
-    const int64_t most = c->nlisted / 4;
-    uint64_t *sample = npyx_alloc_array(c->host, most, sizeof *sample);
-    npyx_status status = npyx_check_memory(sample, error);
-    int64_t nsampled = 0, ndifferent = 0;
-    for (int64_t i = 0, n; i < c->nlisted && status == NPYX_OK; i += n) {
-        n = c->nlisted - i < RUNS_POLL_N ? c->nlisted - i : RUNS_POLL_N;
-        nsampled += keys_sample(c->list + i, n, c->multiplier, sample + nsampled, most - nsampled);
-        status = npyx_poll(c->host, error);
-    }
-    if (status == NPYX_OK)
-        status = npyx_keys_sort(c->host, sample, nsampled, &ndifferent, error);
-    *is_distinct = nsampled < most && ndifferent >= nsampled / 4 * 3;
-    npyx_free(c->host, sample);
-    return status;
-}
-
-/* Makes the list one of nkeys, which keeps those in it. */
+/* Makes the list one of nkeys, and its sample; both keep those in them. */
 static npyx_status key_list_resize(npyx_key_counts *c, int64_t nkeys, npyx_error *error) {
     uint64_t *list = npyx_resize_array(c->host, c->list, nkeys, sizeof *c->list);
     NPYX_TRY(npyx_check_memory(list, error));
     c->list = list;
     c->list_nkeys = nkeys;
     npyx_system_use_large_pages(c->list, (size_t)nkeys * sizeof *c->list);
+    uint64_t *sample = npyx_resize_array(c->host, c->sample, key_sample_most_nkeys(c), sizeof *sample);
+    NPYX_TRY(npyx_check_memory(sample, error));
+    c->sample = sample;
     return NPYX_OK;
 }
 
@@ -260,6 +262,8 @@ static npyx_status key_list_add(npyx_key_counts *c, const uint64_t *keys, int64_
         const int64_t nfree = c->list_nkeys - c->nlisted;
         nadded = n < nfree ? n : nfree;
         memcpy(c->list + c->nlisted, keys, (size_t)nadded * sizeof *keys);
+        if (nmore > nfree) /* it will be full */
+            key_sample_add(c, keys, nadded);
         c->nlisted += nadded;
     }
     return NPYX_OK;
@@ -341,6 +345,7 @@ npyx_status npyx_key_counts_sort(npyx_key_counts *counts, npyx_error *error) {
 void npyx_key_counts_clear(npyx_key_counts *counts) {
     npyx_free(counts->host, counts->table);
     npyx_free(counts->host, counts->list);
+    npyx_free(counts->host, counts->sample);
     npyx_free(counts->host, counts->keys);
     npyx_free(counts->host, counts->counts);
     npyx_free(counts->host, counts->firsts);

@@ -26,9 +26,9 @@ typedef struct npyx_key_counts {
     int nbits;      /* the table has 2^nbits places */
     int64_t ntaken; /* how many of them are taken */
     struct key_count *table;
-    bool is_listed; /* the table was given up: there are many */
-    uint64_t *list;
-    int64_t nlisted, list_nkeys;
+    bool is_listed;          /* the table was given up: there are many */
+    uint64_t *list, *sample; /* the sample tells whether most listed keys are different */
+    int64_t nlisted, list_nkeys, nsampled;
 } npyx_key_counts;
 
 /* No keys yet. nitems: how many will be added, at most. wants_first: the place of each key's first, too. */

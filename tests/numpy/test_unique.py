@@ -195,11 +195,20 @@ def test_errors(db, array, said):
 
 
 def test_many_different_values_take_bounded_memory(connect, heap):
-    """Two and a half million, without their places: 40 bytes each and what sorting takes, not more for each item."""
-    array = np.tile(np.random.default_rng(1).permutation(100_000).astype("f8"), 30)
-    np.save("a.npy", array)
+    """Without their places: what sorting takes and 16 bytes for each different value, not more for each item."""
+    np.save("a.npy", np.tile(np.random.default_rng(1).permutation(100_000).astype("u4"), 120))
     heap(64 << 20)
     try:
-        assert connect().execute("SELECT count(*), sum(count) FROM npy_unique('a.npy')").fetchone() == (100_000, 3_000_000)
+        assert connect().execute("SELECT count(*), sum(count) FROM npy_unique('a.npy')").fetchone() == (100_000, 12_000_000)
+    finally:
+        heap(None)
+
+
+def test_values_that_are_all_different_take_8_bytes_each(connect, heap):
+    """In one list, which grows and is sorted once. Lists that are sorted one by one need twice as much."""
+    np.save("a.npy", np.random.default_rng(1).permutation(6_000_000).astype("u4"))
+    heap(64 << 20)
+    try:
+        assert connect().execute("SELECT count(*), sum(count) FROM npy_unique('a.npy')").fetchone() == (6_000_000, 6_000_000)
     finally:
         heap(None)
