@@ -271,6 +271,7 @@ def make(folder, names):
         print(f"making {name}", flush=True)
         shutil.rmtree(half, ignore_errors=True)
         MAKERS[name](half)
+        os.sync()  # or the disk would be busy with it while something is timed
         os.rename(half, path)
 
 
