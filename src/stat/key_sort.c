@@ -19,7 +19,9 @@
 
 enum {
     CHUNK_NKEYS = NPYX_KEYS_CHUNK_NKEYS,
-    SHORT_NKEYS = 512, /* divided from a copy */
+    SHORT_NKEYS = 512,             /* divided from a copy */
+    AHEAD_NKEYS = 4 * CHUNK_NKEYS, /* fetched before they are read: a processor foresees no next page */
+    LINE_NKEYS = 64 / sizeof(uint64_t),
     SORT_NSLOTS = 64,
     POLL_NKEYS = 1 << 20, /* a few milliseconds' work */
 };
@@ -96,6 +98,12 @@ static uint64_t sort_bound(const key_sort *sort, const key_span *span) {
                       span_median(span, sort_random(state + 2 * step)));
 }
 
+/* Fetches a chunk that will be read soon. */
+static void sort_fetch(const uint64_t *chunk) {
+    for (int i = 0; i < CHUNK_NKEYS; i += LINE_NKEYS)
+        __builtin_prefetch(chunk + i);
+}
+
 /* Moves the keys below a bound before the others; *nbelow: how many there are. Polls the host if there are
  * many. Not inlined: what it keeps would be on the stack as often as spans are within each other. */
 static __attribute__((noinline)) npyx_status sort_divide(const key_sort *sort, const key_span *span,
@@ -116,6 +124,8 @@ static __attribute__((noinline)) npyx_status sort_divide(const key_sort *sort, c
             NPYX_TRY(npyx_poll(sort->host, error));
         const bool takes_last = high - end < next - low; /* where there is less room */
         end -= takes_last ? CHUNK_NKEYS : 0;
+        if (end - next >= AHEAD_NKEYS)
+            sort_fetch(takes_last ? end - AHEAD_NKEYS : next + AHEAD_NKEYS);
         kernels->divide(takes_last ? end : next, CHUNK_NKEYS, bound, &low, &high);
         next += takes_last ? 0 : CHUNK_NKEYS;
     }
