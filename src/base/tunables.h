@@ -68,7 +68,7 @@
     /* ---- stat: chunks that stay in a first-level cache, multiples of a vector's length ---- */ \
     T(NPYX_CALC_NELEM, 1 << 13, 64)                  /* items made at a time by each operation of an expression */ \
     T(NPYX_CONCAT_AHEAD_NBYTES, 1 << 23, 64)         /* parts of a concatenation that begin within this are opened ahead */ \
-    T(NPYX_STATS_NELEM, 1 << 10, 64)                 /* of the two passes of statistics */ \
+    T(NPYX_STATS_NELEM, 1 << 11, 64)                 /* of the two passes of statistics */ \
     T(NPYX_DIFFERENCE_NELEM, 512, 64)                /* of comparisons */ \
     T(NPYX_HISTOGRAM_NELEM, 512, 64)                 /* of histograms */ \
     T(NPYX_WIDENED_NELEM, 256, 64)                   /* of numbers converted to double for distances */ \

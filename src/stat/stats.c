@@ -329,9 +329,11 @@ static const uint8_t *chunk_reals(stats_chunk *chunk) {
     return chunk->reals = chunk->reals != NULL ? chunk->reals : (const uint8_t *)chunk->loaded;
 }
 
-static void chunk_take(stats_chunk *chunk) {
+/* Takes the next chunk of nelem items. */
+static void chunk_take(stats_chunk *chunk, const uint8_t *items, int64_t nelem) {
     npyx_type type = chunk->dtype->type;
-    chunk->taken = chunk->items;
+    chunk->items = chunk->taken = items;
+    chunk->nelem = nelem < NPYX_STATS_NELEM ? nelem : NPYX_STATS_NELEM;
     chunk->ntaken = (chunk->nelem + NPYX_CHUNK_UNIT - 1) / NPYX_CHUNK_UNIT * NPYX_CHUNK_UNIT;
     chunk->kernels = npyx_stats_kernels_of(type, npyx_simd_here());
     bool is_direct = npyx_dtype_is_native(chunk->dtype) && chunk->ntaken == chunk->nelem;
@@ -366,15 +368,23 @@ static int64_t place_of(const uint8_t *reals, double value) {
     return i;
 }
 
-static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, stats_chunk *chunk) {
+/* Notes only where the chunk begins: another extreme often follows. */
+static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums) {
     for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
-        double value = k == NPYX_LEAST ? sums->least : sums->greatest;
-        if (!stats_is_beyond(stats, k, 0, value))
-            continue;
-        const int64_t i = place_of(chunk_reals(chunk), value);
-        npyx_stats_set_extreme(stats, k, 0, value, chunk->items + i * stats->dtype->itemsize,
-                               stats->nseen + i);
+        const double value = k == NPYX_LEAST ? sums->least : sums->greatest;
+        if (stats_is_beyond(stats, k, 0, value)) {
+            stats->extremes[k].real = value;
+            stats->extremes[k].position = stats->nseen;
+        }
     }
+}
+
+/* Finds an extreme in the chunk that was noted. */
+static void place_extreme(npyx_stats *stats, int k, stats_chunk *chunk) {
+    const double value = stats->extremes[k].real;
+    const int64_t i = place_of(chunk_reals(chunk), value);
+    npyx_stats_set_extreme(stats, k, 0, value, chunk->items + i * stats->dtype->itemsize,
+                           stats->extremes[k].position + i);
 }
 
 /* The mean of finite numbers whose sum may be too large. */
@@ -406,7 +416,7 @@ static void add_moments(npyx_stats *stats, const npyx_chunk_sums *sums, stats_ch
 }
 
 static void add_sums(npyx_stats *stats, const npyx_chunk_sums *sums, stats_chunk *chunk) {
-    if (stats->form == NPYX_STATS_INTEGER) { /* at most 1024 numbers below 2^32: exact */
+    if (stats->form == NPYX_STATS_INTEGER) { /* at most NPYX_STATS_NELEM numbers below 2^32: exact */
         stats->wide_sum = npyx_wide_add(stats->wide_sum, npyx_wide_of_i64((int64_t)sums->sum));
         return;
     }
@@ -429,24 +439,42 @@ static void count_infs(npyx_stats *stats, stats_chunk *chunk) {
     }
 }
 
-static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
-    double loaded[NPYX_STATS_NELEM_MOST];
-    stats_chunk chunk = {.dtype = stats->dtype, .items = items, .nelem = nelem, .loaded = loaded};
-    chunk_take(&chunk);
+/* The extremes are noted. */
+static void add_chunk_of_reals(npyx_stats *stats, stats_chunk *chunk) {
+    const int64_t nelem = chunk->nelem;
     npyx_chunk_sums sums;
-    chunk.kernels->sums(chunk.taken, chunk.ntaken, &sums);
-    int64_t nnulls = sums.nnan - (chunk.ntaken - nelem);
+    chunk->kernels->sums(chunk->taken, chunk->ntaken, &sums);
+    int64_t nnulls = sums.nnan - (chunk->ntaken - nelem);
     if (nnulls < nelem)
-        note_extremes(stats, &sums, &chunk);
+        note_extremes(stats, &sums);
     if (sums.nfinite > 0) {
-        add_moments(stats, &sums, &chunk);
-        add_sums(stats, &sums, &chunk);
+        add_moments(stats, &sums, chunk);
+        add_sums(stats, &sums, chunk);
     }
     if (sums.nfinite + nnulls < nelem)
-        count_infs(stats, &chunk);
+        count_infs(stats, chunk);
     stats->nulls += nnulls;
     stats->count += nelem - nnulls;
     stats->zeros += sums.nzero;
+    stats->nseen += nelem;
+}
+
+static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+    const int64_t itemsize = stats->dtype->itemsize, before = stats->nseen;
+    double loaded[NPYX_STATS_NELEM_MOST];
+    stats_chunk chunk = {.dtype = stats->dtype, .loaded = loaded};
+    for (int64_t i = 0; i < nelem; i += chunk.nelem) {
+        chunk_take(&chunk, items + i * itemsize, nelem - i);
+        add_chunk_of_reals(stats, &chunk);
+    }
+    for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
+        const int64_t start = stats->extremes[k].position - before;
+        if (start < 0)
+            continue;
+        if (chunk.items != items + start * itemsize)
+            chunk_take(&chunk, items + start * itemsize, nelem - start);
+        place_extreme(stats, k, &chunk);
+    }
 }
 
 /* ---- all of them ---- */
@@ -460,30 +488,33 @@ static void stats_count_items(npyx_stats *stats, const uint8_t *items, int64_t n
     stats->count += nelem - nnulls;
 }
 
-static void add_chunk(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+static void add_items(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     switch (stats->form) {
-    case NPYX_STATS_REAL:
-    case NPYX_STATS_INTEGER: add_reals(stats, items, nelem); break;
     case NPYX_STATS_WIDE: stats_add_wide(stats, items, nelem); break;
     case NPYX_STATS_COMPLEX: stats_add_complex(stats, items, nelem); break;
     case NPYX_STATS_ORDER: stats_add_texts(stats, items, nelem); break;
     case NPYX_STATS_COUNT: stats_count_items(stats, items, nelem); break;
+    case NPYX_STATS_REAL:
+    case NPYX_STATS_INTEGER: break; /* add_reals */
     }
     stats->nseen += nelem;
 }
 
 void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
-    if (stats->dtype->itemsize == 0 && nelem > 1) { /* they all equal the first, however many are claimed */
-        add_chunk(stats, items, 1);
+    const int64_t itemsize = stats->dtype->itemsize;
+    if (itemsize == 0 && nelem > 1) { /* they all equal the first, however many are claimed */
+        add_items(stats, items, 1);
         stats->count += nelem - 1;
         stats->nseen += nelem - 1;
         return;
     }
-    while (nelem > 0) {
-        int64_t chunk_nelem = nelem < NPYX_STATS_NELEM ? nelem : NPYX_STATS_NELEM;
-        add_chunk(stats, items, chunk_nelem);
-        items += chunk_nelem * stats->dtype->itemsize;
-        nelem -= chunk_nelem;
+    if (stats->form == NPYX_STATS_REAL || stats->form == NPYX_STATS_INTEGER) {
+        add_reals(stats, items, nelem);
+        return;
+    }
+    for (int64_t i = 0, n; i < nelem; i += n) {
+        n = nelem - i < NPYX_STATS_NELEM ? nelem - i : NPYX_STATS_NELEM;
+        add_items(stats, items + i * itemsize, n);
     }
 }
 
