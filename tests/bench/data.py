@@ -275,5 +275,23 @@ def make(folder, names):
         os.rename(half, path)
 
 
+def cache(path, in_large_pages=False):
+    """Reads a file anew into the page cache. What was written, or is read without reading ahead, the kernel keeps in pages of
+    4 KiB; what it reads ahead in larger ones, from which copying takes two thirds of the time. Which a file has would
+    otherwise depend on what ran before. A folder's files are cached, too."""
+    if os.path.isdir(path):
+        for name in os.listdir(path):
+            cache(os.path.join(path, name), in_large_pages)
+        return
+    file = os.open(path, os.O_RDONLY)
+    os.fsync(file)  # only what is on the disk can be dropped
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    if not in_large_pages:
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)
+    while os.read(file, 1 << 20):
+        pass
+    os.close(file)
+
+
 def remove(path):
     shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
