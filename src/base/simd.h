@@ -56,6 +56,7 @@ static inline npyx_simd npyx_simd_here(void) {
 
 #define NPYX_LESSER_PORTABLE(x, y)  _mm_min_pd(x, y)
 #define NPYX_GREATER_PORTABLE(x, y) _mm_max_pd(x, y)
+#define NPYX_PAIR_SQRT(x)           _mm_sqrt_pd(x)
 #define NPYX_AVX2_LESSER(x, y)      _mm256_min_pd(x, y)
 #define NPYX_AVX2_GREATER(x, y)     _mm256_max_pd(x, y)
 /* Four items as doubles: gcc 12 splits __builtin_convertvector of these, through memory. */
@@ -100,6 +101,7 @@ static inline npyx_pair npyx_pair_choose(npyx_pair_mask mask, npyx_pair x, npyx_
 
 #define NPYX_LESSER_PORTABLE(x, y)  npyx_pair_choose((npyx_pair_mask)((x) < (y)), x, y)
 #define NPYX_GREATER_PORTABLE(x, y) npyx_pair_choose((npyx_pair_mask)((x) > (y)), x, y)
+#define NPYX_PAIR_SQRT(x)           ((npyx_pair){__builtin_sqrt((x)[0]), __builtin_sqrt((x)[1])})
 #endif
 
 /* A pointer to what simd_kernels_template.h built under that word for a type of items, for the vectors of

@@ -147,6 +147,17 @@ static void distance_sum(npyx_distance_rows *rows, const npyx_vector *vectors, i
 
 /* ---- distances ---- */
 
+/* The roots of n numbers, two at a time: C's sqrt, which sets errno, takes one. Both arrays have room for one
+ * more. */
+static void distance_roots(const double *squares, int64_t n, double *roots) {
+    for (int64_t i = 0; i < n; i += 2) {
+        npyx_pair pair;
+        memcpy(&pair, squares + i, sizeof pair);
+        pair = NPYX_PAIR_SQRT(pair);
+        memcpy(roots + i, &pair, sizeof pair);
+    }
+}
+
 /* Two at a time: a division takes as long as that of one. */
 static inline void distance_finish_pair(const double *sums, npyx_pair norms, double *distances) {
     const npyx_pair none = {0}, one = {1, 1};
@@ -177,10 +188,7 @@ static void distance_finish(const npyx_distance_rows *rows, const npyx_vector *v
                             const double *sums, double *distances) {
     const int64_t ndistances = n * rows->nrows;
     switch (rows->ruler->metric) {
-    case NPYX_EUCLIDEAN:
-        for (int64_t i = 0; i < ndistances; i++)
-            distances[i] = sqrt(sums[i]);
-        break;
+    case NPYX_EUCLIDEAN: distance_roots(sums, ndistances, distances); break;
     case NPYX_HAMMING:
         for (int64_t i = 0; i < ndistances; i++)
             distances[i] = sums[i] / (double)rows->nelem;
@@ -198,8 +206,8 @@ static void distance_finish(const npyx_distance_rows *rows, const npyx_vector *v
 static void distance_to_one(npyx_distance_rows *rows, const npyx_vector *vector, double *distances) {
     double sums[NPYX_DISTANCE_NROWS + 4], squares[NPYX_DISTANCE_NROWS + 4];
     distance_sum(rows, vector, 1, sums, squares);
-    for (int64_t row = 0; row <= rows->nrows && rows->ruler->metric == NPYX_COSINE && !rows->has_roots; row++)
-        rows->roots[row] = sqrt(squares[row]);
+    if (rows->ruler->metric == NPYX_COSINE && !rows->has_roots)
+        distance_roots(squares, rows->nrows, rows->roots);
     rows->has_roots = true;
     distance_finish(rows, vector, 1, sums, distances);
 }
