@@ -488,7 +488,7 @@ static void stats_count_items(npyx_stats *stats, const uint8_t *items, int64_t n
     stats->count += nelem - nnulls;
 }
 
-static void add_items(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+static void stats_add_chunk(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     switch (stats->form) {
     case NPYX_STATS_WIDE: stats_add_wide(stats, items, nelem); break;
     case NPYX_STATS_COMPLEX: stats_add_complex(stats, items, nelem); break;
@@ -503,7 +503,7 @@ static void add_items(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
 void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     const int64_t itemsize = stats->dtype->itemsize;
     if (itemsize == 0 && nelem > 1) { /* they all equal the first, however many are claimed */
-        add_items(stats, items, 1);
+        stats_add_chunk(stats, items, 1);
         stats->count += nelem - 1;
         stats->nseen += nelem - 1;
         return;
@@ -514,7 +514,7 @@ void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     }
     for (int64_t i = 0, n; i < nelem; i += n) {
         n = nelem - i < NPYX_STATS_NELEM ? nelem - i : NPYX_STATS_NELEM;
-        add_items(stats, items + i * itemsize, n);
+        stats_add_chunk(stats, items + i * itemsize, n);
     }
 }
 
