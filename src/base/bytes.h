@@ -23,6 +23,9 @@
 #define NPYX_HOST_IS_BIG_ENDIAN 0
 #endif
 
+/* What a processor's caches hold and fetch, of most that are in use. */
+enum { NPYX_CACHE_LINE_NBYTES = 64 };
+
 /* npyx_load_u16, npyx_store_u16, and likewise for 32 and 64 bits. */
 #define NPYX_LOAD_AND_STORE(nbits)                                                                           \
     static inline uint##nbits##_t npyx_load_u##nbits(const void *bytes, bool big_endian) {                   \

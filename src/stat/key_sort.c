@@ -21,7 +21,7 @@ enum {
     CHUNK_NKEYS = NPYX_KEYS_CHUNK_NKEYS,
     SHORT_NKEYS = 512,             /* divided from a copy */
     AHEAD_NKEYS = 4 * CHUNK_NKEYS, /* fetched before they are read: a processor foresees no next page */
-    LINE_NKEYS = 64 / sizeof(uint64_t),
+    LINE_NKEYS = NPYX_CACHE_LINE_NBYTES / sizeof(uint64_t),
     SORT_NSLOTS = 64,
     POLL_NKEYS = 1 << 20, /* a few milliseconds' work */
 };

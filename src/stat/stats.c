@@ -368,13 +368,13 @@ static int64_t place_of(const uint8_t *reals, double value) {
     return i;
 }
 
-/* Notes only where the chunk begins: another extreme often follows. */
-static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums) {
+/* Notes only the chunk's place: another extreme often follows. */
+static void note_extremes(npyx_stats *stats, const npyx_chunk_sums *sums, int64_t place) {
     for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
         const double value = k == NPYX_LEAST ? sums->least : sums->greatest;
         if (stats_is_beyond(stats, k, 0, value)) {
             stats->extremes[k].real = value;
-            stats->extremes[k].position = stats->nseen;
+            stats->extremes[k].position = place;
         }
     }
 }
@@ -439,14 +439,14 @@ static void count_infs(npyx_stats *stats, stats_chunk *chunk) {
     }
 }
 
-/* The extremes are noted. */
-static void add_chunk_of_reals(npyx_stats *stats, stats_chunk *chunk) {
+/* Adds a chunk, before which there were so many items; extremes are only noted. */
+static void add_chunk_of_reals(npyx_stats *stats, stats_chunk *chunk, int64_t place) {
     const int64_t nelem = chunk->nelem;
     npyx_chunk_sums sums;
     chunk->kernels->sums(chunk->taken, chunk->ntaken, &sums);
     int64_t nnulls = sums.nnan - (chunk->ntaken - nelem);
     if (nnulls < nelem)
-        note_extremes(stats, &sums);
+        note_extremes(stats, &sums, place);
     if (sums.nfinite > 0) {
         add_moments(stats, &sums, chunk);
         add_sums(stats, &sums, chunk);
@@ -456,19 +456,18 @@ static void add_chunk_of_reals(npyx_stats *stats, stats_chunk *chunk) {
     stats->nulls += nnulls;
     stats->count += nelem - nnulls;
     stats->zeros += sums.nzero;
-    stats->nseen += nelem;
 }
 
 static void add_reals(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
-    const int64_t itemsize = stats->dtype->itemsize, before = stats->nseen;
+    const int64_t itemsize = stats->dtype->itemsize;
     double loaded[NPYX_STATS_NELEM_MOST];
     stats_chunk chunk = {.dtype = stats->dtype, .loaded = loaded};
     for (int64_t i = 0; i < nelem; i += chunk.nelem) {
         chunk_take(&chunk, items + i * itemsize, nelem - i);
-        add_chunk_of_reals(stats, &chunk);
+        add_chunk_of_reals(stats, &chunk, stats->nseen + i);
     }
     for (int k = NPYX_LEAST; k <= NPYX_GREATEST; k++) {
-        const int64_t start = stats->extremes[k].position - before;
+        const int64_t start = stats->extremes[k].position - stats->nseen;
         if (start < 0)
             continue;
         if (chunk.items != items + start * itemsize)
@@ -488,33 +487,31 @@ static void stats_count_items(npyx_stats *stats, const uint8_t *items, int64_t n
     stats->count += nelem - nnulls;
 }
 
-static void stats_add_chunk(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
+static void add_side_by_side(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     switch (stats->form) {
+    case NPYX_STATS_REAL:
+    case NPYX_STATS_INTEGER: add_reals(stats, items, nelem); break;
     case NPYX_STATS_WIDE: stats_add_wide(stats, items, nelem); break;
     case NPYX_STATS_COMPLEX: stats_add_complex(stats, items, nelem); break;
     case NPYX_STATS_ORDER: stats_add_texts(stats, items, nelem); break;
     case NPYX_STATS_COUNT: stats_count_items(stats, items, nelem); break;
-    case NPYX_STATS_REAL:
-    case NPYX_STATS_INTEGER: break; /* add_reals */
     }
     stats->nseen += nelem;
 }
 
 void npyx_stats_add(npyx_stats *stats, const uint8_t *items, int64_t nelem) {
     const int64_t itemsize = stats->dtype->itemsize;
+    const bool are_reals = stats->form == NPYX_STATS_REAL || stats->form == NPYX_STATS_INTEGER;
+    const int64_t most = are_reals ? nelem : NPYX_STATS_NELEM; /* add_reals makes chunks itself */
     if (itemsize == 0 && nelem > 1) { /* they all equal the first, however many are claimed */
-        stats_add_chunk(stats, items, 1);
+        add_side_by_side(stats, items, 1);
         stats->count += nelem - 1;
         stats->nseen += nelem - 1;
         return;
     }
-    if (stats->form == NPYX_STATS_REAL || stats->form == NPYX_STATS_INTEGER) {
-        add_reals(stats, items, nelem);
-        return;
-    }
     for (int64_t i = 0, n; i < nelem; i += n) {
-        n = nelem - i < NPYX_STATS_NELEM ? nelem - i : NPYX_STATS_NELEM;
-        stats_add_chunk(stats, items + i * itemsize, n);
+        n = nelem - i < most ? nelem - i : most;
+        add_side_by_side(stats, items + i * itemsize, n);
     }
 }
 

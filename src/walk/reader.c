@@ -5,8 +5,6 @@
 
 #include "base/bytes.h"
 
-enum { CACHE_LINE_NBYTES = 64 };
-
 /* Panels of a single axis share no piece of the file, so that small ones cost nothing. */
 static int64_t first_block_nbytes(const npyx_reader *reader) {
     return reader->is_contiguous         ? NPYX_FIRST_BLOCK_NBYTES
@@ -179,7 +177,8 @@ static bool is_run(const gatherer *g, const box *b) {
  * output's cache lines, while one by one each would touch all of them. */
 static npyx_status gather_runs(const gatherer *g, const box *b, int axis, int64_t run_nbytes) {
     npyx_reader *reader = g->reader;
-    int64_t pitch = run_nbytes + CACHE_LINE_NBYTES; /* not a power of two, which caches would map together */
+    int64_t pitch =
+        run_nbytes + NPYX_CACHE_LINE_NBYTES; /* not a power of two, which caches would map together */
     int64_t strides[NPYX_MAX_NDIM];
     memcpy(strides, g->strides, sizeof strides[0] * (size_t)g->ndim);
     strides[axis] = pitch;
@@ -212,7 +211,7 @@ static npyx_status gather_box(const gatherer *g, const box *b) {
         nparts = stride == 0 ? b->shape[axis] : (NPYX_READER_WINDOW_NBYTES - inner_span) / stride + 1;
     if (nparts >= b->shape[axis])
         return gather_window(g, b);
-    bool has_room = inner_span <= NPYX_READER_WINDOW_NBYTES / NPYX_BATCH_NRUNS - CACHE_LINE_NBYTES;
+    bool has_room = inner_span <= NPYX_READER_WINDOW_NBYTES / NPYX_BATCH_NRUNS - NPYX_CACHE_LINE_NBYTES;
     if (nparts == 1 && g->strides[axis] > 0 && has_room && is_run(g, &part))
         return gather_runs(g, b, axis, inner_span);
     NPYX_TRY(npyx_poll(g->reader->source->host, g->error));

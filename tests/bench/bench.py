@@ -658,16 +658,18 @@ def measured_least(row):
 
 
 def table_of_least(rows):
-    return lines(["#", "in our place", "peer", "least", "ratio", "limit"], [measured_least(row) for row in rows if row.number in LEAST])
+    table = [measured_least(row) for row in rows if row.number in LEAST]
+    return [*lines(["#", "in our place", "peer", "least", "ratio", "limit"], table), ""] if table else []
 
 
 def possible(rows):
     """The lines of what can be reached."""
+    table = table_of_least(rows)
     explained = [
         "The same peers, and in our place a work of tests/bench/least.c: what SQLite, the kernel and the memory cost, and next to nothing",
         "else. It checks nothing and knows one file; so a limit that it misses cannot be held on this machine.",
     ]
-    return ["## What is possible", "", *explained, "", *table_of_least(rows), ""] if any(row.number in LEAST for row in rows) else []
+    return ["## What is possible", "", *explained, "", *table] if table else []
 
 
 def read_ahead(rows):
@@ -679,7 +681,7 @@ def read_ahead(rows):
         "what is possible, with the files in such pages:",
     ]
     table = [measured(row, in_large_pages=True) for row in rows]
-    return ["## Files that the kernel has read ahead", "", *explained, "", *lines(HEADS, table), "", *table_of_least(rows), ""] if rows else []
+    return ["## Files that the kernel has read ahead", "", *explained, "", *lines(HEADS, table), "", *table_of_least(rows)] if rows else []
 
 
 def report(table, grown):

@@ -275,7 +275,7 @@ def make(folder, names):
         os.rename(half, path)
 
 
-def cache(path, in_large_pages=False):
+def cache(path, in_large_pages):
     """Reads a file anew into the page cache. What was written, or is read without reading ahead, the kernel keeps in pages of
     4 KiB; what it reads ahead in larger ones, from which copying takes two thirds of the time. Which a file has would
     otherwise depend on what ran before. A folder's files are cached, too."""
